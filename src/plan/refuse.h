@@ -1,0 +1,15 @@
+/* What the user's reference refuses in a spec that comes from a file, flags beside it included:
+ * such a spec may be anyone's. Each rule is checked on the name as written and on what it
+ * resolves to. Flags alone may do all of it, and nothing here is called for them. */
+#ifndef LNK_PLAN_REFUSE_H
+#define LNK_PLAN_REFUSE_H
+
+#include "plan/machine.h"
+#include "spec/spec.h"
+
+/* False when `errs` got at least one error. Every error names the entry's line or flag and has a
+ * hint that says what to write instead. Looks at the file system only through resolve_path. */
+bool refuse_check(const struct spec *spec, const struct machine *machine, struct arena *arena,
+		  struct err_list *errs);
+
+#endif
