@@ -30,7 +30,7 @@ enum plan_kind {
 #define PLAN_READ_ONLY 1U   /* BIND: read only, with all mounts below */
 #define PLAN_OPTIONAL  2U   /* nothing is done where `path` does not exist */
 #define PLAN_GUARDED   4U   /* PIN, COVER: the name is on disk, the warden keeps it */
-#define PLAN_MISSING   8U   /* PIN, COVER: nothing is there yet, a placeholder is made */
+#define PLAN_MISSING   8U   /* PIN, COVER: where nothing is there yet, a placeholder is made */
 #define PLAN_NO_EXEC   16U  /* TMPFS: nothing can be executed there */
 
 /* PLAN_ALLOW's rights, mapped to Landlock's by confine. */
@@ -72,6 +72,7 @@ struct plan {
 };
 
 struct plan_options {
+	const char *program;    /* PROGRAM as given */
 	bool user_namespaces;
 	const char *kept_home;  /* host folder that keeps the private home; NULL: tmpfs */
 };

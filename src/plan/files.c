@@ -1,0 +1,351 @@
+/* The entries of [files]: what is opened, what stays as it is in there, what is closed. */
+#include "plan/build.h"
+
+#include "base/str.h"
+
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+/* One path to open, or to keep read only inside an open one. */
+struct grant {
+	const char *path; /* resolved */
+	bool write;
+	bool pin;         /* a PIN instead of a BIND: it lies in a write folder */
+	bool missing;     /* PIN of a dot name that is not there: a placeholder */
+	dev_t dev;
+	ino_t ino;
+	struct origin from;
+};
+
+struct grants {
+	struct grant *v;
+	size_t n;
+	size_t cap;
+};
+
+/* Parents before what lies in them; of one path the write entry last, so that it wins. */
+static int by_path(const void *pa, const void *pb)
+{
+	const struct grant *a = pa;
+	const struct grant *b = pb;
+	const unsigned char *x = (const unsigned char *)a->path;
+	const unsigned char *y = (const unsigned char *)b->path;
+
+	while (*x == *y && *x != '\0') {
+		x++;
+		y++;
+	}
+	/* The slash sorts before every other character. */
+	int cx = *x == '\0' ? 0 : *x == '/' ? 1 : *x + 2;
+	int cy = *y == '\0' ? 0 : *y == '/' ? 1 : *y + 2;
+	if (cx != cy) {
+		return cx - cy;
+	}
+	return (a->write ? 1 : 0) - (b->write ? 1 : 0);
+}
+
+static void add(struct build *b, struct grants *g, struct grant grant)
+{
+	ARENA_PUSH(b->arena, g, grant);
+}
+
+static void pin(struct build *b, struct grants *g, const char *path, bool missing,
+		const struct origin *from)
+{
+	add(b, g, (struct grant){.path = path, .pin = true, .missing = missing, .from = *from});
+}
+
+/* The entry of write_dot_files that names this write entry, or NULL. */
+static const struct spec_item *dot_files_written(const struct build *b, const struct path_fact *w)
+{
+	const struct spec_value *value = &b->spec->value[SPEC_FILES_WRITE_DOT_FILES];
+
+	for (size_t i = 0; i < value->n; i++) {
+		if (str_eq(value->v[i].path, w->item->path) ||
+		    str_eq(value->v[i].path, w->at.real)) {
+			return &value->v[i];
+		}
+	}
+	return NULL;
+}
+
+static const char *below(struct build *b, const char *folder, const char *name)
+{
+	return arena_printf(b->arena, "%s/%s", str_eq(folder, "/") ? "" : folder, name);
+}
+
+static void open_folder(struct build *b, struct grants *g, const char *path, bool write,
+			const struct origin *from)
+{
+	add(b, g, (struct grant){.path = path, .write = write, .from = *from});
+}
+
+/* The repository behind a worktree's pointer file: what a commit writes is opened, hooks and
+ * settings are not. `commondir` and `gitdir` could lead git elsewhere, so they stay too. */
+static void open_repository(struct build *b, struct grants *g, const struct dot_fact *git,
+			    const struct origin *from)
+{
+	static const char *const written[] = {"objects", "refs", "logs"};
+	static const char *const kept[] = {"commondir", "gitdir", "hooks", "info", "config"};
+
+	open_folder(b, g, git->git_common, false, from);
+	for (size_t i = 0; i < ARRAY_LEN(written); i++) {
+		open_folder(b, g, below(b, git->git_common, written[i]), true, from);
+	}
+	open_folder(b, g, git->git_folder, true, from);
+	for (size_t i = 0; i < ARRAY_LEN(kept); i++) {
+		pin(b, g, below(b, git->git_folder, kept[i]), false, from);
+	}
+	/* Read by git only where the repository turns worktree settings on. */
+	pin(b, g, below(b, git->git_folder, "config.worktree"), true, from);
+}
+
+/* A submodule's folder holds its settings beside its index: it can be looked at, and a file that
+ * leads git elsewhere (`commondir`) could be made in it, so it is not opened for writing. */
+static void show_submodule(struct build *b, struct grants *g, const struct path_fact *w,
+			   const struct dot_fact *git, const struct origin *from)
+{
+	open_folder(b, g, git->git_folder, false, from);
+	build_note(b, from,
+		   "%s is a submodule; to commit in it, name the folder of the repository that "
+		   "holds it in write and write_dot_files", build_tilde(b, w->at.real));
+}
+
+static void git_pointer(struct build *b, struct grants *g, const struct path_fact *w,
+			const struct spec_item *opened)
+{
+	const struct dot_fact *git = &w->dots[0];
+
+	if (git->git_folder == NULL) {
+		return;
+	}
+	if (opened != NULL && git->git_mutual) {
+		if (str_eq(git->git_folder, git->git_common)) {
+			show_submodule(b, g, w, git, &opened->from);
+		} else {
+			open_repository(b, g, git, &opened->from);
+		}
+		return;
+	}
+	if (opened == NULL && build_in_write(b, git->git_folder)) {
+		pin(b, g, git->git_folder, false, &w->item->from);
+	}
+	if (opened == NULL && git->git_common != NULL && build_in_write(b, git->git_common)) {
+		pin(b, g, git->git_common, false, &w->item->from);
+	}
+	if (build_is_open(b, git->git_folder)) {
+		return;
+	}
+	const char *common = git->git_common != NULL ? git->git_common : git->git_folder;
+	if (!git->git_mutual) {
+		build_note(b, &w->item->from,
+			   "%s/.git leads to %s, which does not lead back and stays closed",
+			   build_tilde(b, w->at.real), build_tilde(b, common));
+	} else {
+		build_note(b, &w->item->from,
+			   "%s/.git leads to %s, which is closed, so git fails; to commit: "
+			   "write_dot_files = [\"%s\"], to look only: read = [\"%s\"]",
+			   build_tilde(b, w->at.real), build_tilde(b, common), w->item->text,
+			   build_tilde(b, common));
+	}
+}
+
+static void dot_names_of(struct build *b, struct grants *g, const struct path_fact *w)
+{
+	const struct spec_item *opened = dot_files_written(b, w);
+
+	git_pointer(b, g, w, opened);
+	for (size_t i = 0; i < DOT_NAMES && opened == NULL; i++) {
+		const struct dot_fact *dot = &w->dots[i];
+
+		pin(b, g, below(b, w->at.real, dot_names[i]), !dot->there, &w->item->from);
+		/* A link is pinned as the link; where it leads must not be written either. */
+		if (dot->is_link && dot->at.exists && build_in_write(b, dot->at.real)) {
+			pin(b, g, dot->at.real, false, &w->item->from);
+		}
+	}
+}
+
+static void write_error(struct build *b, const struct path_fact *w, const char *what,
+			const char *hint)
+{
+	struct err *err = err_list_next(b->errs);
+	const char *shown = build_tilde(b, w->at.real);
+
+	err_set(err, ERR_SPEC, 0, "the folder to write, %s, %s", shown, what);
+	err_at(err, &w->item->from);
+	err_hint(err, hint, shown);
+}
+
+/* False when the entry cannot be granted. */
+static bool check_write(struct build *b, const struct path_fact *w)
+{
+	if (!w->at.exists) {
+		write_error(b, w, "does not exist", "make it: mkdir -p %s");
+	} else if (!w->writable) {
+		write_error(b, w, "is not writable for you", "open it: chmod u+w %s");
+	} else if (!S_ISDIR(w->at.mode) && !S_ISREG(w->at.mode) && !S_ISCHR(w->at.mode)) {
+		write_error(b, w, "is neither a folder nor a file", "leave %s out");
+	} else {
+		return true;
+	}
+	return false;
+}
+
+static void write_entry(struct build *b, struct grants *g, const struct path_fact *w)
+{
+	if (!check_write(b, w)) {
+		return;
+	}
+	build_links(b, &w->at, &w->item->from);
+	add(b, g, (struct grant){.path = w->at.real, .write = true, .dev = w->at.dev,
+				 .ino = w->at.ino, .from = w->item->from});
+	if (S_ISDIR(w->at.mode)) {
+		dot_names_of(b, g, w);
+	} else if (S_ISREG(w->at.mode)) {
+		const char *slash = strrchr(w->at.real, '/');
+		char *parent = arena_strndup(b->arena, w->at.real, (size_t)(slash - w->at.real));
+
+		build_note(b, &w->item->from,
+			   "%s is a single file: programs that save by renaming a new file over "
+			   "it cannot; to let them: write = [\"%s\"]",
+			   build_tilde(b, w->at.real), build_tilde(b, parent));
+	}
+}
+
+static void read_entry(struct build *b, struct grants *g, const struct path_fact *r)
+{
+	build_links(b, &r->at, &r->item->from);
+	if (!r->at.exists) {
+		return;
+	}
+	add(b, g, (struct grant){.path = r->at.real,
+				 .pin = build_in_write(b, r->at.real) &&
+					!str_eq(r->at.real, "/"),
+				 .dev = r->at.dev,
+				 .ino = r->at.ino,
+				 .from = r->item->from});
+}
+
+/* Where a pin of a read entry coincides with a write entry, the write entry wins. */
+static bool superseded(const struct grants *g, size_t i)
+{
+	return i + 1 < g->n && str_eq(g->v[i].path, g->v[i + 1].path) &&
+	       (g->v[i + 1].write || g->v[i].write == g->v[i + 1].write);
+}
+
+static void plan_grants(struct build *b, struct grants *g)
+{
+	qsort(g->v, g->n, sizeof(*g->v), by_path);
+	for (size_t i = 0; i < g->n; i++) {
+		const struct grant *grant = &g->v[i];
+		struct plan_op op = {.kind = grant->pin ? PLAN_PIN : PLAN_BIND,
+				     .path = grant->path,
+				     .from = grant->from};
+
+		if (superseded(g, i)) {
+			continue;
+		}
+		if (grant->pin) {
+			op.flags = PLAN_GUARDED | (grant->missing ? PLAN_MISSING : PLAN_OPTIONAL);
+		} else {
+			op.source = grant->path;
+			op.flags = grant->write ? 0 : PLAN_READ_ONLY;
+			op.dev = grant->dev;
+			op.ino = grant->ino;
+			if (grant->ino == 0) {
+				op.flags |= PLAN_OPTIONAL;
+			}
+		}
+		build_op(b, op);
+	}
+}
+
+static bool in_any_grant(const struct build *b, const char *path)
+{
+	for (size_t i = 0; i < b->facts->read.n; i++) {
+		if (path_within(path, b->facts->read.v[i].at.real)) {
+			return true;
+		}
+	}
+	return build_in_write(b, path);
+}
+
+/* The deepest folder that exists on the way to a missing path. */
+static bool parent_is_writable(struct build *b, const struct path_info *at)
+{
+	const char *slash = at->missing != NULL ? strrchr(at->missing, '/') : NULL;
+
+	if (slash == NULL) {
+		return false;
+	}
+	char *parent = slash == at->missing ? arena_strdup(b->arena, "/")
+					    : arena_strndup(b->arena, at->missing,
+							    (size_t)(slash - at->missing));
+	return access(parent, W_OK) == 0;
+}
+
+/* Closes a path. In a grant its name is on the host's disk and others can replace it there, so
+ * the warden keeps it; where nothing is yet, a placeholder holds the name. */
+static void cover(struct build *b, const struct path_info *at, const struct origin *from)
+{
+	unsigned flags = PLAN_OPTIONAL;
+
+	if (in_any_grant(b, at->real)) {
+		if (!at->exists && !parent_is_writable(b, at)) {
+			return; /* only root could make it, and the program is not root */
+		}
+		flags = PLAN_GUARDED | (at->exists ? PLAN_OPTIONAL : PLAN_MISSING);
+	} else if (path_within(at->real, b->facts->machine->home.real) && at->exists) {
+		/* In the private home the name exists and is closed, as it would be outside. */
+		bool is_folder = S_ISDIR(at->mode);
+
+		build_op(b, (struct plan_op){.kind = is_folder ? PLAN_FOLDER : PLAN_FILE,
+					     .path = at->real,
+					     .text = "",
+					     .mode = is_folder ? 0700 : 0600,
+					     .from = *from});
+	}
+	build_op(b, (struct plan_op){.kind = PLAN_COVER, .path = at->real, .flags = flags,
+				     .from = *from});
+}
+
+static void hidden(struct build *b)
+{
+	const struct facts *f = b->facts;
+
+	for (size_t i = 0; i < f->sockets.n; i++) {
+		build_op(b, (struct plan_op){.kind = PLAN_COVER,
+					     .path = f->sockets.v[i].path,
+					     .flags = PLAN_OPTIONAL});
+	}
+	for (size_t i = 0; i < f->hide.n; i++) {
+		cover(b, &f->hide.v[i].at, &f->hide.v[i].item->from);
+	}
+	/* Link's own folders stay closed in a home that is open, unless nothing is there. */
+	for (size_t i = 0; i < f->machine->link_folders.n; i++) {
+		const struct path_info *at = &f->machine->link_folders.v[i];
+
+		if ((at->exists && in_any_grant(b, at->real)) || (!at->exists && build_in_write(b, at->real))) {
+			cover(b, at, &nowhere);
+		}
+	}
+}
+
+void build_files(struct build *b)
+{
+	struct grants g = {NULL, 0, 0};
+
+	for (size_t i = 0; i < b->facts->write.n; i++) {
+		write_entry(b, &g, &b->facts->write.v[i]);
+	}
+	for (size_t i = 0; i < b->facts->read.n; i++) {
+		read_entry(b, &g, &b->facts->read.v[i]);
+	}
+	if (g.n > 0) {
+		plan_grants(b, &g);
+	}
+	hidden(b);
+}

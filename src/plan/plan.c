@@ -1,0 +1,164 @@
+#include "plan/build.h"
+
+#include "base/str.h"
+
+#include <stdarg.h>
+#include <string.h>
+#include <sys/stat.h>
+
+void build_op(struct build *b, struct plan_op op)
+{
+	ARENA_PUSH(b->arena, &b->plan->ops, op);
+}
+
+void build_links(struct build *b, const struct path_info *at, const struct origin *from)
+{
+	for (size_t i = 0; i < at->links.n; i++) {
+		const struct path_link *l = &at->links.v[i];
+
+		if (str_set_add(&b->links, b->arena, l->path)) {
+			build_op(b, (struct plan_op){.kind = PLAN_LINK,
+						     .path = l->path,
+						     .text = l->target,
+						     .from = *from});
+		}
+	}
+}
+
+void build_note(struct build *b, const struct origin *from, const char *fmt, ...)
+{
+	char text[1024];
+	va_list ap;
+
+	va_start(ap, fmt);
+	vsnprintf(text, sizeof(text), fmt, ap);
+	va_end(ap);
+	struct plan_note note = {arena_strdup(b->arena, text), *from};
+	ARENA_PUSH(b->arena, &b->plan->notes, note);
+}
+
+bool build_in_write(const struct build *b, const char *path)
+{
+	for (size_t i = 0; i < b->facts->write.n; i++) {
+		if (path_within(path, b->facts->write.v[i].at.real)) {
+			return true;
+		}
+	}
+	return false;
+}
+
+static bool in_read(const struct build *b, const char *path)
+{
+	for (size_t i = 0; i < b->facts->read.n; i++) {
+		if (path_within(path, b->facts->read.v[i].at.real)) {
+			return true;
+		}
+	}
+	return false;
+}
+
+bool build_is_open(const struct build *b, const char *path)
+{
+	for (size_t i = 0; i < b->facts->hide.n; i++) {
+		if (path_within(path, b->facts->hide.v[i].at.real)) {
+			return false;
+		}
+	}
+	for (size_t i = 0; i < b->facts->system.n; i++) {
+		if (path_within(path, b->facts->system.v[i].real)) {
+			return true;
+		}
+	}
+	return build_in_write(b, path) || in_read(b, path);
+}
+
+bool build_home_is_private(const struct build *b)
+{
+	const char *home = b->facts->machine->home.real;
+
+	for (size_t i = 0; i < b->facts->write.n; i++) {
+		if (path_within(home, b->facts->write.v[i].at.real)) {
+			return false;
+		}
+	}
+	for (size_t i = 0; i < b->facts->read.n; i++) {
+		if (path_within(home, b->facts->read.v[i].at.real)) {
+			return false;
+		}
+	}
+	return true;
+}
+
+const char *build_tilde(const struct build *b, const char *path)
+{
+	const struct path_info *home = &b->facts->machine->home;
+
+	if (path_within(path, home->real)) {
+		return arena_printf(b->arena, "~%s", path + strlen(home->real));
+	}
+	if (path_within(path, home->name)) {
+		return arena_printf(b->arena, "~%s", path + strlen(home->name));
+	}
+	return path;
+}
+
+/* Second fences that this kernel is too old for: one line each, at every start. */
+static void kernel_notes(struct build *b)
+{
+	const struct facts *f = b->facts;
+
+	if (f->landlock_abi < 6) {
+		build_note(b, &nowhere,
+			   "this kernel's Landlock (ABI %d) does not confine signals and abstract "
+			   "sockets (needs Linux 6.12): the program can send signals to this "
+			   "terminal's job; see `lnk sandbox doctor`", f->landlock_abi);
+	}
+}
+
+/* The working folder: kept when it exists inside, else the home. */
+static void working_folder(struct build *b)
+{
+	const struct path_info *cwd = &b->facts->machine->cwd;
+	const char *home = b->facts->machine->home.real;
+	bool in_home = build_home_is_private(b) && str_eq(cwd->real, home);
+
+	b->plan->cwd = cwd->name;
+	if (!build_is_open(b, cwd->real) && !in_home && !str_eq(cwd->real, "/")) {
+		const char *shown = build_tilde(b, cwd->name);
+
+		b->plan->cwd = b->plan->home;
+		build_note(b, &nowhere,
+			   "the current folder %s is closed, so the program starts in its private "
+			   "home; to open it: write = [\"%s\"] in [files]", shown, shown);
+	}
+}
+
+bool plan_make(const struct spec *spec, const struct facts *facts,
+	       const struct plan_options *options, struct arena *arena, struct plan *ret_plan,
+	       struct err_list *errs)
+{
+	struct plan plan = {.user_namespaces = options->user_namespaces,
+			    .home = facts->machine->home.name,
+			    .console = facts->console};
+	struct build b = {.spec = spec,
+			  .facts = facts,
+			  .options = options,
+			  .arena = arena,
+			  .plan = &plan,
+			  .errs = errs};
+	unsigned before = errs->total;
+
+	plan.private_home = build_home_is_private(&b) && options->kept_home == NULL;
+	kernel_notes(&b);
+	build_system(&b);
+	build_files(&b);
+	build_commands(&b);
+	build_op(&b, (struct plan_op){.kind = PLAN_SEAL, .path = "/"});
+	build_rights(&b);
+	working_folder(&b);
+	if (errs->total != before) {
+		return false;
+	}
+	*ret_plan = plan;
+	return true;
+}

@@ -1,0 +1,143 @@
+/* What every sandbox has before any grant. */
+#include "plan/build.h"
+
+#include "base/str.h"
+
+#include <string.h>
+#include <sys/stat.h>
+
+static const char hosts_text[] = "127.0.0.1 localhost\n"
+				 "::1 localhost ip6-localhost ip6-loopback\n";
+static const char resolv_text[] = "# This sandbox reaches no network.\n";
+static const char nsswitch_text[] = "passwd: files\n"
+				    "group: files\n"
+				    "shadow: files\n"
+				    "hosts: files dns\n"
+				    "networks: files\n"
+				    "protocols: files\n"
+				    "services: files\n"
+				    "ethers: files\n"
+				    "rpc: files\n";
+
+static void folder(struct build *b, const char *path, mode_t mode)
+{
+	build_op(b, (struct plan_op){.kind = PLAN_FOLDER, .path = path, .mode = mode});
+}
+
+static void bind_read_only(struct build *b, const struct path_info *at)
+{
+	build_op(b, (struct plan_op){.kind = PLAN_BIND,
+				     .path = at->real,
+				     .source = at->real,
+				     .flags = PLAN_READ_ONLY,
+				     .dev = at->dev,
+				     .ino = at->ino});
+}
+
+/* The system's folders; a link (/bin on merged systems) stays a link. */
+static void system_folders(struct build *b)
+{
+	const char *last = NULL;
+
+	for (size_t i = 0; i < b->facts->system.n; i++) {
+		const struct path_info *at = &b->facts->system.v[i];
+
+		build_links(b, at, &nowhere);
+		if (str_set_add(&b->programs, b->arena, at->real) &&
+		    (last == NULL || !path_within(at->real, last))) {
+			bind_read_only(b, at);
+			last = at->real;
+		}
+	}
+}
+
+/* A file of our own where `at` leads, when the host has one there. */
+static void own_file(struct build *b, const struct path_info *at, const char *text)
+{
+	if (at->real == NULL || !at->exists) {
+		return;
+	}
+	build_links(b, at, &nowhere);
+	build_op(b, (struct plan_op){.kind = PLAN_FILE, .path = at->real, .text = text,
+				     .mode = 0644});
+}
+
+static void etc_files(struct build *b)
+{
+	const struct facts *f = b->facts;
+
+	own_file(b, &f->resolv_conf, resolv_text);
+	own_file(b, &f->hosts, hosts_text);
+	own_file(b, &f->nsswitch, nsswitch_text);
+	for (size_t i = 0; i < f->ssh_copies.n; i++) {
+		build_op(b, (struct plan_op){.kind = PLAN_COPY,
+					     .path = f->ssh_copies.v[i],
+					     .source = f->ssh_copies.v[i]});
+	}
+	for (size_t i = 0; i < f->etc_secrets.n; i++) {
+		build_op(b, (struct plan_op){.kind = PLAN_COVER,
+					     .path = f->etc_secrets.v[i],
+					     .flags = PLAN_OPTIONAL});
+	}
+}
+
+static void private_folder(struct build *b, const char *path, mode_t mode)
+{
+	uint64_t size = b->facts->memory_bytes / 8;
+
+	if (size == 0 || size > PLAN_PRIVATE_BYTES) {
+		size = PLAN_PRIVATE_BYTES;
+	}
+	build_op(b, (struct plan_op){.kind = PLAN_TMPFS, .path = path, .mode = mode,
+				     .size = size});
+}
+
+static void home(struct build *b)
+{
+	const struct path_info *at = &b->facts->machine->home;
+
+	build_links(b, at, &nowhere);
+	if (!build_home_is_private(b)) {
+		return;
+	}
+	if (b->options->kept_home != NULL) {
+		build_op(b, (struct plan_op){.kind = PLAN_BIND,
+					     .path = at->real,
+					     .source = b->options->kept_home});
+	} else {
+		private_folder(b, at->real, 0700);
+	}
+}
+
+/* What programs read to size themselves. */
+static void sys_files(struct build *b)
+{
+	static const char *const paths[] = {
+		"/sys/devices/system/cpu",
+		"/sys/kernel/mm/transparent_hugepage",
+		"/sys/kernel/mm/hugepages",
+	};
+
+	for (size_t i = 0; i < ARRAY_LEN(paths); i++) {
+		build_op(b, (struct plan_op){.kind = PLAN_BIND,
+					     .path = paths[i],
+					     .source = paths[i],
+					     .flags = PLAN_READ_ONLY | PLAN_OPTIONAL});
+	}
+}
+
+void build_system(struct build *b)
+{
+	system_folders(b);
+	folder(b, "/run", 0755);
+	folder(b, "/run/lnk", 0755);
+	build_op(b, (struct plan_op){.kind = PLAN_PROC, .path = "/proc"});
+	build_op(b, (struct plan_op){.kind = PLAN_DEVICES, .path = "/dev"});
+	private_folder(b, "/dev/shm", 01777);
+	private_folder(b, "/tmp", 01777);
+	private_folder(b, "/var/tmp", 01777);
+	build_op(b, (struct plan_op){.kind = PLAN_LINK, .path = "/var/run", .text = "/run"});
+	sys_files(b);
+	etc_files(b);
+	home(b);
+}
