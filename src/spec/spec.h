@@ -14,6 +14,8 @@
 /* The largest spec file that is read, in bytes (the user's reference). */
 #define SPEC_FILE_MAX (64UL * 1024UL)
 
+enum spec_os { SPEC_OS_LINUX, SPEC_OS_MACOS };
+
 enum spec_section {
 #define SECTION(id, name, ...) SPEC_SECTION_##id,
 #include "spec/sections.def"
@@ -47,8 +49,9 @@ struct spec_item {
 	const char *text;   /* as written (strings); NULL for numbers and booleans */
 	const char *path;   /* paths, and commands that hold a slash: absolute and normalised by name
 			       (no "//", "/./", trailing "/"), "~" and relative names expanded, links
-			       NOT followed; hosts: canonical form; else NULL */
-	int64_t number;     /* numbers, ports; 0/1 for booleans */
+			       NOT followed; hosts: canonical form ("github.com", "*.x.org", "*",
+			       "2606::1", "10.0.0.0/8"), of host:port without the port; else NULL */
+	int64_t number;     /* numbers, ports, the port of host:port; 0/1 for booleans */
 	bool folder;        /* commands: written with a trailing "/" */
 	struct origin from; /* of this entry */
 };
@@ -62,7 +65,8 @@ struct spec_value {
 };
 
 struct spec {
-	const char *file;       /* the spec file as named; NULL when the flags are the whole spec */
+	const char *file;       /* the spec file as named, control characters made visible; NULL when
+				   the flags are the whole spec */
 	const char *file_path;  /* its absolute path by name; NULL likewise */
 	const char *folder;     /* absolute folder that relative paths of the file start from */
 	const char *text;       /* the file's bytes, for err.source; NULL without a file */
@@ -70,9 +74,8 @@ struct spec {
 	struct spec_value value[SPEC_KEY_COUNT]; /* for the operating system it was resolved for */
 	bool section_set[SPEC_SECTION_COUNT];    /* granted, by the file or by flags */
 	struct origin section[SPEC_SECTION_COUNT];
+	enum spec_os os;        /* the one it was resolved for */
 };
-
-enum spec_os { SPEC_OS_LINUX, SPEC_OS_MACOS };
 
 /* One key given by flag: `--write ~/x`. */
 struct spec_flag {
