@@ -19,28 +19,25 @@
 #ifndef LNK_CONFINE_PLACEHOLDER_H
 #define LNK_CONFINE_PLACEHOLDER_H
 
+#include "base/arena.h"
 #include "base/err.h"
+#include "confine/registry.h"
 
 #include <stdbool.h>
 #include <stddef.h>
 #include <sys/types.h>
 
-/* A placeholder's mode, less the umask. On the host nobody fills it by mistake; inside it is a read-
- * only mount anyway. */
+/* A placeholder's mode, less the umask. On the host nobody fills it by mistake; inside it is a
+ * read- only mount anyway. */
 #define PLACEHOLDER_MODE 0555
 
-struct placeholder_entry;
-
-/* The placeholders of one run. Zeroed fields and fds of -1 after placeholders_init. */
+/* The placeholders of one run. */
 struct placeholders {
 	const char *state_folder; /* borrowed */
-	int dir_fd;               /* the registry folder; -1 until needed */
-	int lock_fd;
+	struct registry registry; /* not open until needed */
 	int run_fd;               /* this run's record, locked; -1 while it uses none */
-	char run_name[32];
-	struct placeholder_entry *v;
-	size_t n;
-	size_t cap;
+	struct registry_entries own;
+	struct arena arena;
 };
 
 /* One name that should exist: `rel` below the granted folder `base_fd` (O_PATH), whose path is the
@@ -50,7 +47,6 @@ struct placeholder_want {
 	size_t base_len;
 	const char *path;
 	struct origin from;
-	bool made; /* set: a placeholder of ours stands there now, made or shared */
 };
 
 /* Empties `ret`; touches nothing on disk. `state_folder` is borrowed. */
@@ -58,13 +54,15 @@ void placeholders_init(struct placeholders *ret, const char *state_folder);
 
 /* Makes a placeholder for each name that is absent, with the folders on the way, and lists it;
  * lists those of other runs that are shared. Cleans up after dead runs on the way. The state
- * folder is made (0700) only when a placeholder is. May be called again in one run.
+ * folder is made (0700) only when a placeholder is. May be called again in one run; fast when
+ * names of one folder stand together. No wanted name lies below another. base_fd stays the
+ * caller's, open until placeholders_end.
  *
  * A name whose folder is somebody else's and may not be written is left absent: nothing inside can
  * make it either. A folder of the user's own that is not writable is an error that names it, with
  * the line; so is a state folder that cannot be made. What was made before the error is listed and
  * goes with placeholders_end. */
-bool placeholders_make(struct placeholders *p, struct placeholder_want *wants, size_t count,
+bool placeholders_make(struct placeholders *p, const struct placeholder_want *wants, size_t count,
 		       struct err *err);
 
 /* Removes this run's placeholders that no other living run uses, and its record; releases all of

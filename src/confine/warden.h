@@ -33,9 +33,10 @@ struct warden_config {
  * function below does nothing and succeeds. */
 struct warden {
 	pid_t pid;
-	int fd;       /* to the warden; poll for POLLIN */
-	int init_fd;  /* init's end, until warden_started_init */
-	int run_fd;   /* the run's record, from WARDEN_READY on; held open, it keeps the record alive */
+	int fd;      /* to the warden; poll for POLLIN */
+	int init_fd; /* init's end, until warden_started_init */
+	int run_fd;  /* the run's record, from WARDEN_READY on; held open, it keeps the record alive
+		      */
 	bool ready;
 	const char *state_folder; /* borrowed from the config: keep it until warden_finish */
 };
@@ -60,8 +61,8 @@ bool warden_attach(struct warden *w, int pidfd, int userns, int mntns, struct er
 enum warden_news {
 	WARDEN_NONE,   /* nothing to read yet */
 	WARDEN_READY,  /* placeholders and watches stand; said once */
-	WARDEN_FAILED, /* err is filled. Before WARDEN_READY: set-up failed, nothing is left on disk.
-			  After it: a name could not be kept closed, init has been killed */
+	WARDEN_FAILED, /* err is filled. Before WARDEN_READY: set-up failed, nothing is left on
+			  disk. After it: a name could not be kept closed, init has been killed */
 	WARDEN_GONE,   /* killed: end the run, then warden_finish */
 };
 
@@ -86,11 +87,11 @@ void warden_finish(struct warden *w);
 #define WARDEN_STOPPED_MAX 64
 
 struct warden_init {
-	int fd;         /* -1 when there is no warden; poll for POLLIN */
-	bool frozen;    /* everything but init is stopped: do not report or act on stops */
+	int fd;      /* -1 when there is no warden; poll for POLLIN */
+	bool frozen; /* everything but init is stopped: do not report or act on stops */
 	unsigned nstopped;
 	pid_t stopped[WARDEN_STOPPED_MAX]; /* stopped by job control before the freeze */
-	bool many;      /* more than fit: nobody is woken who might not have been stopped by us */
+	bool many; /* more than fit: nobody is woken who might not have been stopped by us */
 };
 
 /* In init, first thing after the clone: takes init's end, closes the supervisor's. */
