@@ -8,7 +8,8 @@
 #include "spec/spec.h"
 
 /* False when `errs` got at least one error. Every error names the entry's line or flag and has a
- * hint that says what to write instead. Looks at the file system only through resolve_path. */
+ * hint that says what to write instead. Looks at the file system only through resolve_path, and
+ * at the names in the home folder. */
 bool refuse_check(const struct spec *spec, const struct machine *machine, struct arena *arena,
 		  struct err_list *errs);
 

@@ -200,7 +200,7 @@ static void list_names(enum spec_section section, char *out, size_t cap)
 	}
 }
 
-/* The sections that have a key of this name: "[internet], [lan] or [browser]". */
+/* The sections that have a key of this name: "[internet] or [lan] or [browser]". */
 static size_t sections_with(const char *name, size_t len, char *out, size_t cap)
 {
 	size_t found = 0;
@@ -211,14 +211,11 @@ static size_t sections_with(const char *name, size_t len, char *out, size_t cap)
 		if (keys_find(s, name, len) == SPEC_KEY_COUNT) {
 			continue;
 		}
-		used += (size_t)snprintf(out + used, cap - used, "%s", found > 0 ? ", " : "");
-		if (used < cap) {
-			used += s == SPEC_SECTION_ROOT
-					? (size_t)snprintf(out + used, cap - used,
-							   "the top of the file")
-					: (size_t)snprintf(out + used, cap - used, "[%s]",
-							   spec_sections[s].name);
-		}
+		bool root = s == SPEC_SECTION_ROOT;
+		used += (size_t)snprintf(out + used, cap - used, "%s%s%s%s",
+					 found > 0 ? " or " : "", root ? "" : "[",
+					 root ? "the top of the file" : spec_sections[s].name,
+					 root ? "" : "]");
 		found++;
 	}
 	return found;

@@ -62,3 +62,37 @@ void spec_merge_flags(struct spec_reader *r)
 		spec_take(r, key, &list);
 	}
 }
+
+enum spec_key spec_flag_take(int argc, char *const *argv, int *i, struct spec_flag *ret_flag,
+			     bool *ret_bad, struct err *err)
+{
+	const char *word = argv[*i];
+	const char *equals = strchr(word, '=');
+	size_t n = equals != NULL ? (size_t)(equals - word) : strlen(word);
+	char name[64];
+
+	*ret_bad = false;
+	if (n >= sizeof(name) || !str_starts(word, "--")) {
+		return SPEC_KEY_COUNT;
+	}
+	memcpy(name, word, n);
+	name[n] = '\0';
+	enum spec_key key = spec_key_by_flag(name);
+	if (key == SPEC_KEY_COUNT) {
+		return SPEC_KEY_COUNT;
+	}
+	ret_flag->key = key;
+	if (equals != NULL) {
+		ret_flag->value = equals + 1;
+	} else if (spec_keys[key].type == SPEC_TYPE_BOOL) {
+		ret_flag->value = "true";
+	} else if (*i + 1 < argc) {
+		ret_flag->value = argv[++*i];
+	} else {
+		*ret_bad = true;
+		err_set(err, ERR_USAGE, 0, "%s needs a value", name);
+		err_hint(err, "%s %s: %s", name, spec_keys[key].metavar, spec_keys[key].help);
+		return SPEC_KEY_COUNT;
+	}
+	return key;
+}

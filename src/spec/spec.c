@@ -18,12 +18,18 @@ void spec_report(struct spec_reader *r, struct err *err, const struct origin *fr
 		r->errs->total++;
 		return;
 	}
+	spec_err_at(&r->spec, err, from);
+	*err_list_next(r->errs) = *err;
+}
+
+bool spec_err_at(const struct spec *spec, struct err *err, const struct origin *from)
+{
 	err_at(err, from);
-	if (from->line > 0) {
-		toml_source_line(r->spec.text, r->spec.text_len, from->line, err->source,
+	if (from->line > 0 && from->file != NULL && spec->text != NULL) {
+		toml_source_line(spec->text, spec->text_len, from->line, err->source,
 				 sizeof(err->source));
 	}
-	*err_list_next(r->errs) = *err;
+	return false;
 }
 
 void spec_take(struct spec_reader *r, enum spec_key key, const struct spec_value *list)

@@ -98,6 +98,16 @@ struct spec_input {
 bool spec_read(const struct spec_input *input, struct arena *arena, struct spec *ret_spec,
 	       struct err_list *errs);
 
+/* Adds to a filled `err` where it was asked for, and that line of the spec's file. Returns false. */
+bool spec_err_at(const struct spec *spec, struct err *err, const struct origin *from);
+
+/* Takes one flag of the table off the command line: "--write X", "--write=X", and of booleans
+ * "--developer-tools", "--developer-tools=false". `*i` is the word's index and moves to the last
+ * word that belongs to it. The key, or SPEC_KEY_COUNT when the word is none of the table's flags
+ * (err untouched) or lacks its value (err filled with ERR_USAGE, `*ret_bad` true). */
+enum spec_key spec_flag_take(int argc, char *const *argv, int *i, struct spec_flag *ret_flag,
+			     bool *ret_bad, struct err *err);
+
 /* What the table knows of one key. Strings are static. */
 struct spec_key_info {
 	enum spec_section section;

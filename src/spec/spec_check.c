@@ -1,56 +1,19 @@
 /* What holds between the keys of a spec, after file and flags have come together. Linear in the
  * number of entries: a spec of 64 KiB holds tens of thousands. */
+#include "base/set.h"
 #include "base/str.h"
 #include "spec/spec_inner.h"
 
 #include <stdio.h>
 #include <string.h>
 
-/* --- a set of strings --------------------------------------------------------------------- */
-
-struct name_set {
-	const char **slot;
-	size_t mask;
-};
-
-static size_t hash(const char *s)
+/* The normal forms of a value's entries. */
+static struct str_set set_of(const struct spec_value *value, struct arena *arena)
 {
-	/* FNV-1a; collisions cost time only, and 64 KiB bound that. */
-	uint64_t h = 14695981039346656037ULL;
+	struct str_set set = {.n = 0};
 
-	for (; *s != '\0'; s++) {
-		h = (h ^ (unsigned char)*s) * 1099511628211ULL;
-	}
-	return (size_t)(h ^ (h >> 32));
-}
-
-static bool set_has(const struct name_set *set, const char *name)
-{
-	for (size_t i = hash(name) & set->mask; set->slot[i] != NULL; i = (i + 1) & set->mask) {
-		if (str_eq(set->slot[i], name)) {
-			return true;
-		}
-	}
-	return false;
-}
-
-/* The normal forms of a value's entries. Half of the slots stay free. */
-static struct name_set set_of(const struct spec_value *value, struct arena *arena)
-{
-	size_t size = 16;
-
-	while (size < value->n * 2) {
-		size *= 2;
-	}
-	struct name_set set = {arena_alloc(arena, size * sizeof(*set.slot)), size - 1};
 	for (size_t i = 0; i < value->n; i++) {
-		const char *name = value->v[i].path;
-		size_t at = hash(name) & set.mask;
-
-		while (set.slot[at] != NULL && !str_eq(set.slot[at], name)) {
-			at = (at + 1) & set.mask;
-		}
-		set.slot[at] = name;
+		str_set_add(&set, arena, value->v[i].path);
 	}
 	return set;
 }
@@ -58,9 +21,9 @@ static struct name_set set_of(const struct spec_value *value, struct arena *aren
 /* --- tcp and hosts ------------------------------------------------------------------------ */
 
 /* True when an entry of hosts covers this name or address. */
-static bool host_allowed(const struct name_set *hosts, const char *host, bool address)
+static bool host_allowed(const struct str_set *hosts, const char *host, bool address)
 {
-	if (set_has(hosts, host) || set_has(hosts, "*")) {
+	if (str_set_has(hosts, host) || str_set_has(hosts, "*")) {
 		return true;
 	}
 	if (address) {
@@ -71,7 +34,7 @@ static bool host_allowed(const struct name_set *hosts, const char *host, bool ad
 		char wildcard[256];
 
 		snprintf(wildcard, sizeof(wildcard), "*%s", dot);
-		if (set_has(hosts, wildcard)) {
+		if (str_set_has(hosts, wildcard)) {
 			return true;
 		}
 	}
@@ -108,7 +71,7 @@ static void check_tcp(struct spec_reader *r)
 	if (tcp->n == 0 || !hosts->set || r->broken_key[SPEC_INTERNET_HOSTS]) {
 		return;
 	}
-	struct name_set set = set_of(hosts, r->arena);
+	struct str_set set = set_of(hosts, r->arena);
 	for (size_t i = 0; i < tcp->n; i++) {
 		struct addr ignored;
 		bool address = addr_parse(tcp->v[i].path, &ignored);
@@ -192,9 +155,9 @@ static void check_dot_files(struct spec_reader *r)
 	if (dots->n == 0 || r->broken_key[SPEC_FILES_WRITE]) {
 		return;
 	}
-	struct name_set set = set_of(&r->spec.value[SPEC_FILES_WRITE], r->arena);
+	struct str_set set = set_of(&r->spec.value[SPEC_FILES_WRITE], r->arena);
 	for (size_t i = 0; i < dots->n; i++) {
-		if (!set_has(&set, dots->v[i].path)) {
+		if (!str_set_has(&set, dots->v[i].path)) {
 			dot_files_refused(r, &dots->v[i]);
 		}
 	}
