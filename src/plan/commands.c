@@ -85,10 +85,21 @@ static void seal_program_folders(struct build *b)
 static void keep_program(struct build *b, const struct program_fact *c,
 			 const struct origin *from)
 {
-	if (build_in_write(b, c->at.real)) {
+	const char *base = NULL;
+
+	for (size_t i = 0; i < b->facts->write.n; i++) {
+		const char *folder = b->facts->write.v[i].at.real;
+
+		if (path_within(c->at.real, folder) && !str_eq(c->at.real, folder) &&
+		    (base == NULL || path_within(folder, base))) {
+			base = folder;
+		}
+	}
+	if (base != NULL && build_is_open(b, c->at.real)) {
 		build_op(b, (struct plan_op){.kind = PLAN_PIN,
 					     .path = c->at.real,
-					     .flags = PLAN_GUARDED | PLAN_OPTIONAL,
+					     .base = base,
+					     .flags = PLAN_GUARDED,
 					     .from = *from});
 	}
 }

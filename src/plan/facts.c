@@ -123,7 +123,7 @@ static void etc_facts(struct arena *arena, struct facts *f)
 		"/etc/krb5.keytab", "/etc/wireguard", "/etc/NetworkManager/system-connections",
 		"/etc/netplan",     "/etc/ppp/chap-secrets", "/etc/ppp/pap-secrets",
 		"/etc/letsencrypt", "/etc/docker/key.json",  "/etc/kubernetes",
-		"/etc/rancher",     "/etc/crypttab",         "/etc/machine-id",
+		"/etc/rancher",     "/etc/crypttab",
 	};
 	static const char *const keys[] = {"rsa", "dsa", "ecdsa", "ed25519"};
 	struct err ignored;

@@ -88,7 +88,7 @@ static void open_repository(struct build *b, struct grants *g, const struct dot_
 			    const struct origin *from)
 {
 	static const char *const written[] = {"objects", "refs", "logs"};
-	static const char *const kept[] = {"commondir", "gitdir", "hooks", "info", "config"};
+	static const char *const kept[] = {"commondir", "gitdir"};
 
 	open_folder(b, g, git->git_common, false, from);
 	for (size_t i = 0; i < ARRAY_LEN(written); i++) {
@@ -236,6 +236,33 @@ static bool superseded(const struct grants *g, size_t i)
 	       (g->v[i + 1].write || g->v[i].write == g->v[i + 1].write);
 }
 
+/* True when a pin lies in a hidden path: it does not exist inside. */
+static bool is_hidden(const struct build *b, const char *path)
+{
+	for (size_t i = 0; i < b->facts->hide.n; i++) {
+		if (path_within(path, b->facts->hide.v[i].at.real)) {
+			return true;
+		}
+	}
+	return false;
+}
+
+/* The deepest opened folder that holds `path`, other than `path` itself. */
+static const char *base_of(const struct grants *g, const char *path)
+{
+	const char *base = NULL;
+
+	for (size_t i = 0; i < g->n; i++) {
+		const char *folder = g->v[i].path;
+
+		if (!g->v[i].pin && path_within(path, folder) && !str_eq(path, folder) &&
+		    (base == NULL || path_within(folder, base))) {
+			base = folder;
+		}
+	}
+	return base;
+}
+
 static void plan_grants(struct build *b, struct grants *g)
 {
 	qsort(g->v, g->n, sizeof(*g->v), by_path);
@@ -245,11 +272,13 @@ static void plan_grants(struct build *b, struct grants *g)
 				     .path = grant->path,
 				     .from = grant->from};
 
-		if (superseded(g, i)) {
+		if (superseded(g, i) || (grant->pin && is_hidden(b, grant->path))) {
 			continue;
 		}
 		if (grant->pin) {
-			op.flags = PLAN_GUARDED | (grant->missing ? PLAN_MISSING : PLAN_OPTIONAL);
+			op.base = base_of(g, grant->path);
+			op.flags = op.base == NULL ? PLAN_OPTIONAL
+						   : PLAN_GUARDED | (grant->missing ? PLAN_MISSING : 0);
 		} else {
 			op.source = grant->path;
 			op.flags = grant->write ? 0 : PLAN_READ_ONLY;
@@ -261,16 +290,6 @@ static void plan_grants(struct build *b, struct grants *g)
 		}
 		build_op(b, op);
 	}
-}
-
-static bool in_any_grant(const struct build *b, const char *path)
-{
-	for (size_t i = 0; i < b->facts->read.n; i++) {
-		if (path_within(path, b->facts->read.v[i].at.real)) {
-			return true;
-		}
-	}
-	return build_in_write(b, path);
 }
 
 /* The deepest folder that exists on the way to a missing path. */
@@ -287,50 +306,88 @@ static bool parent_is_writable(struct build *b, const struct path_info *at)
 	return access(parent, W_OK) == 0;
 }
 
-/* Closes a path. In a grant its name is on the host's disk and others can replace it there, so
- * the warden keeps it; where nothing is yet, a placeholder holds the name. */
-static void cover(struct build *b, const struct path_info *at, const struct origin *from)
+/* In the private home a hidden name exists and is closed, as it would be outside. */
+static void make_hidden(struct build *b, const struct path_info *at, const struct origin *from)
 {
-	unsigned flags = PLAN_OPTIONAL;
+	bool is_folder = S_ISDIR(at->mode);
 
-	if (in_any_grant(b, at->real)) {
-		if (!at->exists && !parent_is_writable(b, at)) {
-			return; /* only root could make it, and the program is not root */
-		}
-		flags = PLAN_GUARDED | (at->exists ? PLAN_OPTIONAL : PLAN_MISSING);
-	} else if (path_within(at->real, b->facts->machine->home.real) && at->exists) {
-		/* In the private home the name exists and is closed, as it would be outside. */
-		bool is_folder = S_ISDIR(at->mode);
-
-		build_op(b, (struct plan_op){.kind = is_folder ? PLAN_FOLDER : PLAN_FILE,
-					     .path = at->real,
-					     .text = "",
-					     .mode = is_folder ? 0700 : 0600,
-					     .from = *from});
-	}
-	build_op(b, (struct plan_op){.kind = PLAN_COVER, .path = at->real, .flags = flags,
+	build_op(b, (struct plan_op){.kind = is_folder ? PLAN_FOLDER : PLAN_FILE,
+				     .path = at->real,
+				     .text = "",
+				     .mode = is_folder ? 0700 : 0600,
 				     .from = *from});
 }
 
-static void hidden(struct build *b)
+/* Closes a path. In a grant its name is on the host's disk and others can replace it there, so
+ * the warden keeps it; where nothing is yet, a placeholder holds the name. */
+static void cover(struct build *b, const struct grants *g, const struct path_info *at,
+		  const struct origin *from)
+{
+	struct plan_op op = {.kind = PLAN_COVER, .path = at->real, .flags = PLAN_OPTIONAL,
+			     .base = base_of(g, at->real), .from = *from};
+
+	if (op.base != NULL) {
+		if (!at->exists && !parent_is_writable(b, at)) {
+			return; /* nobody inside could make it either */
+		}
+		op.flags = PLAN_GUARDED | (at->exists ? 0 : PLAN_MISSING);
+	} else if (path_within(at->real, b->facts->machine->home.real) && at->exists) {
+		make_hidden(b, at, from);
+	}
+	build_op(b, op);
+}
+
+static int by_real(const void *pa, const void *pb)
+{
+	const struct grant a = {.path = (*(const struct path_fact *const *)pa)->at.real};
+	const struct grant b = {.path = (*(const struct path_fact *const *)pb)->at.real};
+
+	return by_path(&a, &b);
+}
+
+/* The hidden paths, without those that lie in another one. */
+static void hidden(struct build *b, const struct grants *g)
 {
 	const struct facts *f = b->facts;
+	const struct path_fact **sorted = arena_alloc(b->arena, f->hide.n * sizeof(*sorted));
+	const char *last = NULL;
 
-	for (size_t i = 0; i < f->sockets.n; i++) {
-		build_op(b, (struct plan_op){.kind = PLAN_COVER,
-					     .path = f->sockets.v[i].path,
-					     .flags = PLAN_OPTIONAL});
+	for (size_t i = 0; i < f->hide.n; i++) {
+		sorted[i] = &f->hide.v[i];
+	}
+	if (f->hide.n > 1) {
+		qsort(sorted, f->hide.n, sizeof(const struct path_fact *), by_real);
 	}
 	for (size_t i = 0; i < f->hide.n; i++) {
-		cover(b, &f->hide.v[i].at, &f->hide.v[i].item->from);
-	}
-	/* Link's own folders stay closed in a home that is open, unless nothing is there. */
-	for (size_t i = 0; i < f->machine->link_folders.n; i++) {
-		const struct path_info *at = &f->machine->link_folders.v[i];
-
-		if ((at->exists && in_any_grant(b, at->real)) || (!at->exists && build_in_write(b, at->real))) {
-			cover(b, at, &nowhere);
+		if (last == NULL || !path_within(sorted[i]->at.real, last)) {
+			last = sorted[i]->at.real;
+			cover(b, g, &sorted[i]->at, &sorted[i]->item->from);
 		}
+	}
+}
+
+/* Link's own folders stay closed in a home that is open; in one that is written they cannot be
+ * made either. */
+static void link_folders(struct build *b, const struct grants *g)
+{
+	const struct machine *m = b->facts->machine;
+
+	for (size_t i = 0; i < m->link_folders.n; i++) {
+		const struct path_info *at = &m->link_folders.v[i];
+
+		if (base_of(g, at->real) != NULL &&
+		    (at->exists || build_in_write(b, at->real))) {
+			cover(b, g, at, &nowhere);
+		}
+	}
+}
+
+static void sockets(struct build *b)
+{
+	for (size_t i = 0; i < b->facts->sockets.n; i++) {
+		build_op(b, (struct plan_op){.kind = PLAN_COVER,
+					     .path = b->facts->sockets.v[i].path,
+					     .flags = PLAN_OPTIONAL});
 	}
 }
 
@@ -347,5 +404,7 @@ void build_files(struct build *b)
 	if (g.n > 0) {
 		plan_grants(b, &g);
 	}
-	hidden(b);
+	sockets(b);
+	hidden(b, &g);
+	link_folders(b, &g);
 }

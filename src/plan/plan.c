@@ -148,6 +148,7 @@ bool plan_make(const struct spec *spec, const struct facts *facts,
 			  .errs = errs};
 	unsigned before = errs->total;
 
+	plan.as_root = facts->machine->uid == 0;
 	plan.private_home = build_home_is_private(&b) && options->kept_home == NULL;
 	kernel_notes(&b);
 	build_system(&b);

@@ -30,8 +30,7 @@ enum plan_kind {
 #define PLAN_READ_ONLY 1U   /* BIND: read only, with all mounts below */
 #define PLAN_OPTIONAL  2U   /* nothing is done where `path` does not exist */
 #define PLAN_GUARDED   4U   /* PIN, COVER: the name is on disk, the warden keeps it */
-#define PLAN_MISSING   8U   /* PIN, COVER: where nothing is there yet, a placeholder is made */
-#define PLAN_NO_EXEC   16U  /* TMPFS: nothing can be executed there */
+#define PLAN_MISSING   8U   /* guarded: nothing is there yet, a placeholder is made */
 
 /* PLAN_ALLOW's rights, mapped to Landlock's by confine. */
 #define PLAN_MAY_LIST    1U
@@ -45,6 +44,7 @@ struct plan_op {
 	const char *path;   /* inside the sandbox, absolute, free of links */
 	const char *source; /* BIND, COPY: on the host */
 	const char *text;   /* FILE, LINK */
+	const char *base;   /* guarded: the granted folder that `path` lies in */
 	unsigned flags;
 	unsigned rights;    /* ALLOW */
 	mode_t mode;
@@ -65,6 +65,7 @@ struct plan {
 	FACT_LIST(struct plan_note) notes;
 	bool commands_listed;   /* loaders and memfd are closed too */
 	bool user_namespaces;   /* the program may make user namespaces */
+	bool as_root;           /* the caller is root: modes of procfs do not stop a write */
 	bool private_home;      /* the home is a tmpfs, gone at exit */
 	const char *home;       /* by name */
 	const char *cwd;        /* by name; where the program starts */

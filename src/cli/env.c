@@ -1,0 +1,141 @@
+#include "cli/env.h"
+
+#include "base/str.h"
+
+#include <string.h>
+
+static const char *const passed[] = {
+#define ENV(name)  name,
+#define CERT(name) name,
+#include "cli/env.def"
+#undef ENV
+#undef CERT
+};
+
+static const char *const certificates[] = {
+#define ENV(name)
+#define CERT(name) name,
+#include "cli/env.def"
+#undef ENV
+#undef CERT
+};
+
+struct env_list {
+	char **v;
+	size_t n;
+	size_t cap;
+};
+
+static size_t name_length(const char *variable)
+{
+	return strcspn(variable, "=");
+}
+
+static bool same_name(const char *variable, const char *name, size_t len)
+{
+	return name_length(variable) == len && strncmp(variable, name, len) == 0;
+}
+
+/* Sets a variable, replacing an earlier one of the name. */
+static void set(struct env_list *list, struct arena *arena, const char *variable)
+{
+	size_t len = name_length(variable);
+
+	for (size_t i = 0; i < list->n; i++) {
+		if (same_name(list->v[i], variable, len)) {
+			list->v[i] = arena_strdup(arena, variable);
+			return;
+		}
+	}
+	char *copy = arena_strdup(arena, variable);
+	ARENA_PUSH(arena, list, copy);
+}
+
+static bool passes(const char *variable)
+{
+	size_t len = name_length(variable);
+
+	for (size_t i = 0; i < ARRAY_LEN(passed); i++) {
+		size_t n = strlen(passed[i]);
+
+		if (same_name(variable, passed[i], n) ||
+		    (passed[i][n - 1] == '_' && len > n && strncmp(variable, passed[i], n) == 0)) {
+			return true;
+		}
+	}
+	return false;
+}
+
+static bool add_wanted(struct env_list *list, struct arena *arena, char *const *outside,
+		       const char *wanted, struct err *err)
+{
+	const struct origin from = {.flag = "--env"};
+	bool all = str_eq(wanted, "*");
+
+	if (wanted[0] == '\0' || wanted[0] == '=') {
+		err_set(err, ERR_USAGE, 0, "\"%s\" names no variable", wanted);
+		err_hint(err, "write --env NAME, --env NAME=VALUE or --env '*'");
+		return err_at(err, &from);
+	}
+	if (strchr(wanted, '=') != NULL) {
+		set(list, arena, wanted);
+		return true;
+	}
+	for (; *outside != NULL; outside++) {
+		if (all || same_name(*outside, wanted, strlen(wanted))) {
+			set(list, arena, *outside);
+		}
+	}
+	return true;
+}
+
+bool env_make(const struct env_config *config, struct arena *arena, char ***ret_envp,
+	      struct err *err)
+{
+	struct env_list list = {NULL, 0, 0};
+
+	for (char *const *v = config->outside; *v != NULL; v++) {
+		if (passes(*v)) {
+			char *copy = arena_strdup(arena, *v);
+			ARENA_PUSH(arena, &list, copy);
+		}
+	}
+	set(&list, arena, "TMPDIR=/tmp");
+	set(&list, arena, arena_printf(arena, "HOME=%s", config->plan->home));
+	set(&list, arena, arena_printf(arena, "PWD=%s", config->plan->cwd));
+	for (size_t i = 0; i < config->nwanted; i++) {
+		if (!add_wanted(&list, arena, config->outside, config->wanted[i], err)) {
+			return false;
+		}
+	}
+	/* Not to be had from outside: the folder it names does not exist inside. */
+	if (config->nwanted > 0) {
+		bool given = false;
+
+		for (size_t i = 0; i < config->nwanted; i++) {
+			given = given || str_starts(config->wanted[i], "TMPDIR=");
+		}
+		if (!given) {
+			set(&list, arena, "TMPDIR=/tmp");
+		}
+		set(&list, arena, arena_printf(arena, "PWD=%s", config->plan->cwd));
+	}
+	char *end = NULL;
+	ARENA_PUSH(arena, &list, end);
+	*ret_envp = list.v;
+	return true;
+}
+
+void env_each_certificate(char *const *outside,
+			  void (*each)(void *data, const char *name, const char *file), void *data)
+{
+	for (; *outside != NULL; outside++) {
+		for (size_t i = 0; i < ARRAY_LEN(certificates); i++) {
+			size_t n = strlen(certificates[i]);
+
+			if (same_name(*outside, certificates[i], n) && (*outside)[n + 1] != '\0') {
+				each(data, certificates[i], *outside + n + 1);
+			}
+		}
+	}
+}

@@ -1,0 +1,103 @@
+#include "cli/notes.h"
+
+#include "base/str.h"
+#include "cli/env.h"
+
+#include <stdio.h>
+#include <string.h>
+
+struct certificates {
+	const struct plan *plan;
+	const struct facts *facts;
+};
+
+static void print_note(const char *text, const struct origin *from)
+{
+	char safe[4096];
+
+	fprintf(stderr, "lnk: note: %s", str_printable(text, safe, sizeof(safe)));
+	if (from->file != NULL) {
+		fprintf(stderr, " (%s:%u)", str_printable(from->file, safe, sizeof(safe)),
+			from->line);
+	}
+	fputc('\n', stderr);
+}
+
+/* Whether the plan opens this path. Rights say so: they name all that is open. */
+static bool is_open(const struct plan *plan, const char *path)
+{
+	bool open = false;
+
+	for (size_t i = 0; i < plan->ops.n; i++) {
+		const struct plan_op *op = &plan->ops.v[i];
+
+		if (op->kind == PLAN_ALLOW && (op->rights & PLAN_MAY_READ) != 0 &&
+		    path_within(path, op->path)) {
+			open = true;
+		}
+	}
+	for (size_t i = 0; i < plan->ops.n; i++) {
+		if (plan->ops.v[i].kind == PLAN_COVER && path_within(path, plan->ops.v[i].path)) {
+			return false;
+		}
+	}
+	return open;
+}
+
+static void certificate(void *data, const char *name, const char *file)
+{
+	const struct certificates *c = data;
+	const char *home = c->facts->machine->home.name;
+	const struct origin nowhere = {NULL, NULL, 0, 0};
+	bool private = c->plan->private_home && path_within(file, home);
+	char text[2048];
+
+	for (size_t i = 0; private && i < c->facts->read.n; i++) {
+		private = !path_within(file, c->facts->read.v[i].at.name) &&
+			  !path_within(file, c->facts->read.v[i].at.real);
+	}
+	for (size_t i = 0; private && i < c->facts->write.n; i++) {
+		private = !path_within(file, c->facts->write.v[i].at.name) &&
+			  !path_within(file, c->facts->write.v[i].at.real);
+	}
+	if (file[0] == '/' && (private || !is_open(c->plan, file))) {
+		snprintf(text, sizeof(text),
+			 "%s names %s, which is closed; to open it: read = [\"%s\"] in [files]",
+			 name, file, file);
+		print_note(text, &nowhere);
+	}
+}
+
+void notes_at_start(const struct plan *plan, char *const *env, const struct facts *facts)
+{
+	struct certificates c = {plan, facts};
+
+	for (size_t i = 0; i < plan->notes.n; i++) {
+		print_note(plan->notes.v[i].text, &plan->notes.v[i].from);
+	}
+	env_each_certificate(env, certificate, &c);
+}
+
+void notes_at_exit(const struct confine_result *result)
+{
+	const char *p = result->left_names;
+	unsigned shown = 0;
+	char safe[1024];
+
+	if (result->left == 0) {
+		return;
+	}
+	fputs("lnk: gone with the private home:", stderr);
+	while (shown < result->left && *p != '\0' &&
+	       p < result->left_names + sizeof(result->left_names)) {
+		fprintf(stderr, "%s ~/%s", shown > 0 ? "," : "",
+			str_printable(p, safe, sizeof(safe)));
+		p += strlen(p) + 1;
+		shown++;
+	}
+	if (shown < result->left) {
+		fprintf(stderr, "%s %u more", shown > 0 ? " and" : "", result->left - shown);
+	}
+	fputs("; to keep such files, write them in a folder of write, or run with --keep-home\n",
+	      stderr);
+}

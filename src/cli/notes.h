@@ -1,0 +1,14 @@
+/* What `run` tells the user on stderr besides errors: one line each, beginning with "lnk: ". */
+#ifndef LNK_CLI_NOTES_H
+#define LNK_CLI_NOTES_H
+
+#include "confine/confine.h"
+#include "plan/plan.h"
+
+/* Before the program starts: what will surely fail, with the line to add. */
+void notes_at_start(const struct plan *plan, char *const *env, const struct facts *facts);
+
+/* When it has ended: what was in the private home and is gone with it. */
+void notes_at_exit(const struct confine_result *result);
+
+#endif

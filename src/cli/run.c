@@ -1,0 +1,349 @@
+/* lnk sandbox run: words to spec, spec to plan, plan to confinement; one direction. */
+#include "base/str.h"
+#include "cli/cli.h"
+#include "cli/env.h"
+#include "cli/notes.h"
+#include "confine/confine.h"
+#include "confine/program.h"
+#include "plan/plan.h"
+#include "plan/refuse.h"
+#include "spec/spec.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+extern char **environ;
+
+enum run_flag {
+#define FLAG(id, ...) RUN_##id,
+#include "cli/flags.def"
+#undef FLAG
+	RUN_FLAG_COUNT
+};
+
+static const struct {
+	const char *name;
+	const char *metavar;
+	bool repeatable;
+} run_flags[] = {
+#define FLAG(id, name, metavar, repeatable, help) {name, metavar, repeatable},
+#include "cli/flags.def"
+#undef FLAG
+};
+
+struct run {
+	struct arena arena;
+	struct err_list *errs;
+	const char *spec_file;
+	FACT_LIST(struct spec_flag) keys;
+	FACT_LIST(const char *) env;
+	int fds[PROGRAM_KEEP_MAX];
+	size_t nfds;
+	bool given[RUN_FLAG_COUNT];
+	char **program; /* argv of the program */
+	struct spec spec;
+	struct machine machine;
+	struct facts facts;
+	struct plan plan;
+};
+
+static bool usage(struct run *r, const char *flag, const char *msg, const char *hint)
+{
+	const struct origin from = {.flag = flag};
+	struct err *err = err_list_next(r->errs);
+
+	err_set(err, ERR_USAGE, 0, "%s", msg);
+	err_hint(err, "%s", hint);
+	return err_at(err, &from);
+}
+
+static bool keep_fd(struct run *r, const char *value)
+{
+	char *end;
+	long n = strtol(value, &end, 10);
+
+	if (end == value || *end != '\0' || n < 0 || n > 1 << 20 || fcntl((int)n, F_GETFD) < 0) {
+		return usage(r, "--fd", arena_printf(&r->arena, "%s is no open descriptor", value),
+			     "write the number of a descriptor that is open, such as --fd 3");
+	}
+	if (r->nfds == PROGRAM_KEEP_MAX) {
+		return usage(r, "--fd", "too many descriptors", "keep 64 at most");
+	}
+	if (n > 2) {
+		r->fds[r->nfds++] = (int)n;
+	}
+	return true;
+}
+
+static bool run_flag(struct run *r, enum run_flag flag, const char *value)
+{
+	r->given[flag] = true;
+	if (flag == RUN_SPEC) {
+		r->spec_file = value;
+	} else if (flag == RUN_ENV) {
+		ARENA_PUSH(&r->arena, &r->env, value);
+	} else if (flag == RUN_FD) {
+		return keep_fd(r, value);
+	}
+	return true;
+}
+
+/* One word that begins with "--", and its value: "--flag value" or "--flag=value". Advances *i. */
+static bool parse_flag(struct run *r, int argc, char **argv, int *i)
+{
+	char *word = argv[*i];
+	size_t len = strcspn(word, "=");
+	const char *name = arena_strndup(&r->arena, word, len);
+	const char *value = word[len] == '=' ? word + len + 1 : NULL;
+	enum spec_key key = spec_key_by_flag(name);
+	size_t flag = 0;
+
+	while (key == SPEC_KEY_COUNT && flag < RUN_FLAG_COUNT &&
+	       !str_eq(run_flags[flag].name, name)) {
+		flag++;
+	}
+	if (key == SPEC_KEY_COUNT && flag == RUN_FLAG_COUNT) {
+		return usage(r, name, "there is no such flag", "see `lnk sandbox run --help`");
+	}
+	const char *metavar = key != SPEC_KEY_COUNT ? spec_keys[key].metavar
+						    : run_flags[flag].metavar;
+	if (metavar == NULL) {
+		if (value != NULL) {
+			return usage(r, name, "this flag takes no value", "leave the value out");
+		}
+		value = "true";
+	} else if (value == NULL) {
+		if (*i + 1 >= argc) {
+			return usage(r, name, "this flag needs a value",
+				     arena_printf(&r->arena, "write %s %s", name, metavar));
+		}
+		value = argv[++*i];
+	}
+	if (key == SPEC_KEY_COUNT) {
+		return run_flag(r, (enum run_flag)flag, value);
+	}
+	struct spec_flag f = {key, value};
+	ARENA_PUSH(&r->arena, &r->keys, f);
+	return true;
+}
+
+static bool parse(struct run *r, int argc, char **argv)
+{
+	int i = 0;
+
+	for (; i < argc && argv[i][0] == '-' && argv[i][1] != '\0'; i++) {
+		if (str_eq(argv[i], "--")) {
+			i++;
+			break;
+		}
+		if (str_eq(argv[i], "-h")) {
+			r->given[RUN_HELP] = true;
+			continue;
+		}
+		if (!parse_flag(r, argc, argv, &i)) {
+			return false;
+		}
+	}
+	r->program = argv + i;
+	if (!r->given[RUN_HELP] && (i >= argc || argv[i][0] == '\0')) {
+		return usage(r, NULL, "no program was given",
+			     "lnk sandbox run --spec app.toml -- PROGRAM [ARGUMENT...]");
+	}
+	return true;
+}
+
+/* Sections that this build reads and checks, but cannot carry out. */
+static bool check_available(struct run *r)
+{
+	static const enum spec_section later[] = {SPEC_SECTION_INTERNET, SPEC_SECTION_LAN,
+						  SPEC_SECTION_LOCALHOST, SPEC_SECTION_TOOLS,
+						  SPEC_SECTION_BROWSER};
+	const struct spec_value *mode = &r->spec.value[SPEC_NETWORK_MODE];
+	bool ok = true;
+
+	for (size_t i = 0; i < ARRAY_LEN(later); i++) {
+		if (r->spec.section_set[later[i]]) {
+			struct err *err = err_list_next(r->errs);
+
+			err_set(err, ERR_SPEC, 0, "[%s] is not available in this build",
+				spec_sections[later[i]].name);
+			err_hint(err, "leave it out: the program then has its own loopback and no "
+				      "other network");
+			ok = err_at(err, &r->spec.section[later[i]]);
+		}
+	}
+	if (mode->set && str_eq(mode->v[0].text, "host")) {
+		struct err *err = err_list_next(r->errs);
+
+		err_set(err, ERR_SPEC, 0, "mode = \"host\" is not available in this build");
+		err_hint(err, "leave it out: the program then has its own loopback and no other "
+			      "network");
+		ok = err_at(err, &mode->from);
+	}
+	return ok;
+}
+
+static bool read_spec(struct run *r)
+{
+	struct err *err;
+	struct err failure;
+
+	if (!machine_read(environ, &r->arena, &r->machine, &failure)) {
+		err = err_list_next(r->errs);
+		*err = failure;
+		return false;
+	}
+	struct spec_input input = {
+		.file = r->spec_file,
+		.cwd = r->machine.cwd.name,
+		.home = r->machine.home.name,
+		.os = SPEC_OS_LINUX,
+		.flags = r->keys.v,
+		.nflags = r->keys.n,
+	};
+	return spec_read(&input, &r->arena, &r->spec, r->errs) &&
+	       (r->spec.file == NULL ||
+		refuse_check(&r->spec, &r->machine, &r->arena, r->errs)) &&
+	       check_available(r);
+}
+
+/* Makes every missing folder of an absolute path, 0700. */
+static bool make_folders(const char *path, struct arena *arena)
+{
+	char *p = arena_strdup(arena, path);
+
+	for (char *s = strchr(p + 1, '/'); s != NULL; s = strchr(s + 1, '/')) {
+		*s = '\0';
+		if (mkdir(p, 0700) < 0 && errno != EEXIST) {
+			return false;
+		}
+		*s = '/';
+	}
+	return mkdir(p, 0700) == 0 || errno == EEXIST;
+}
+
+/* The folder that keeps the home of this spec's name; NULL where none is wanted. */
+static bool kept_home(struct run *r, const char **ret_folder)
+{
+	const struct spec_value *name = &r->spec.value[SPEC_NAME];
+	struct path_info at;
+	struct err failure;
+
+	if (!r->given[RUN_KEEP_HOME]) {
+		*ret_folder = NULL;
+		return true;
+	}
+	if (!name->set) {
+		return usage(r, "--keep-home", "the spec has no name to keep a home by",
+			     "add to the spec's top: name = \"app\"");
+	}
+	const char *text = name->v[0].text;
+	if (text[0] == '.' || strlen(text) > 100 ||
+	    text[strspn(text, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789"
+			      "._-")] != '\0') {
+		return usage(r, "--keep-home", "the spec's name cannot name a folder",
+			     "use letters, digits, \".\", \"_\" and \"-\" in name, 100 at most");
+	}
+	const char *folder = arena_printf(&r->arena, "%s/homes/%s", r->machine.state_folder, text);
+	if (!make_folders(folder, &r->arena) ||
+	    !resolve_path(folder, &r->arena, &at, &failure) || !at.exists) {
+		return usage(r, "--keep-home",
+			     arena_printf(&r->arena, "cannot make %s: %s", folder, strerror(errno)),
+			     "make that folder writable for you");
+	}
+	*ret_folder = at.real;
+	return true;
+}
+
+static bool make_plan(struct run *r)
+{
+	struct facts_wanted wanted = {.program = r->program[0]};
+	struct plan_options options = {.program = r->program[0],
+				       .user_namespaces = r->given[RUN_USER_NAMESPACES]};
+	struct err failure;
+
+	if (!kept_home(r, &options.kept_home)) {
+		return false;
+	}
+	if (!facts_gather(&r->spec, &r->machine, &wanted, &r->arena, &r->facts, &failure)) {
+		*err_list_next(r->errs) = failure;
+		return false;
+	}
+	return plan_make(&r->spec, &r->facts, &options, &r->arena, &r->plan, r->errs);
+}
+
+static bool start(struct run *r, int *ret_status)
+{
+	struct confine_result result;
+	struct err failure;
+	char **envp;
+	struct env_config env = {environ, r->env.v, r->env.n, &r->plan};
+
+	if (!env_make(&env, &r->arena, &envp, &failure)) {
+		*err_list_next(r->errs) = failure;
+		return false;
+	}
+	struct confine_config config = {
+		.plan = &r->plan,
+		.machine = &r->machine,
+		.landlock_abi = r->facts.landlock_abi,
+		.argv = r->program,
+		.envp = envp,
+		.path = r->machine.path,
+		.keep_fds = r->fds,
+		.nkeep_fds = r->nfds,
+	};
+	if (!r->given[RUN_QUIET]) {
+		notes_at_start(&r->plan, environ, &r->facts);
+	}
+	if (!confine_run(&config, &result, &failure)) {
+		*err_list_next(r->errs) = failure;
+		return false;
+	}
+	if (!r->given[RUN_QUIET]) {
+		notes_at_exit(&result);
+	}
+	*ret_status = result.status;
+	return true;
+}
+
+/* What kind of failure it was, for callers who tell lnk's own from the program's: 2 may be the
+ * program's, so everything of ours is 125 or above. */
+static int failure_status(const struct err_list *errs)
+{
+	for (unsigned i = 0; i < errs->n; i++) {
+		if (errs->v[i].code == ERR_NOT_PERMITTED) {
+			return EXIT_NOT_RUN;
+		}
+		if (errs->v[i].code == ERR_NOT_FOUND) {
+			return EXIT_NOT_FOUND;
+		}
+	}
+	return EXIT_LNK;
+}
+
+int cli_run(int argc, char **argv, struct err_list *errs)
+{
+	/* Not on the stack: facts and lists are large, and init lives on this stack too. */
+	static struct run r;
+	int status = EXIT_OK;
+
+	r.errs = errs;
+	bool ok = parse(&r, argc, argv);
+	if (ok && r.given[RUN_HELP]) {
+		cli_help("run");
+	} else if (ok) {
+		ok = read_spec(&r) && make_plan(&r);
+		if (ok && r.given[RUN_DRY_RUN]) {
+			plan_print(&r.plan, stdout);
+		} else if (ok) {
+			ok = start(&r, &status);
+		}
+	}
+	arena_release(&r.arena);
+	return ok ? status : failure_status(errs);
+}

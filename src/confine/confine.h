@@ -1,0 +1,41 @@
+/* Runs a program under a plan: executes the operations in order and decides nothing. */
+#ifndef LNK_CONFINE_CONFINE_H
+#define LNK_CONFINE_CONFINE_H
+
+#include "base/err.h"
+#include "plan/plan.h"
+
+#include <stdbool.h>
+#include <stddef.h>
+
+/* Names of what a program left in its private home are reported up to this many bytes. */
+#define CONFINE_LEFT_MAX 1024
+
+struct confine_config {
+	const struct plan *plan;
+	const struct machine *machine;
+	int landlock_abi;
+	char *const *argv;        /* the program's, NULL-terminated */
+	char *const *envp;        /* the program's, NULL-terminated */
+	const char *path;         /* the PATH that argv[0] is looked up in, inside */
+	const int *keep_fds;      /* --fd: descriptors that stay open besides 0 to 2 */
+	size_t nkeep_fds;
+};
+
+struct confine_result {
+	int status;               /* the exit status: the program's, or 128+n for a signal */
+	unsigned left;            /* entries that the program left in its private home, dot names
+				     aside */
+	char left_names[CONFINE_LEFT_MAX]; /* the first of them, each ended by NUL; hostile */
+};
+
+/* Sets everything up, runs the program, waits for its end and cleans up. Signals, stops and the
+ * terminal are passed on meanwhile. False: lnk failed (err->code tells 125, 126 or 127) and, unless
+ * the message says that the run was ended, the program never started.
+ *
+ * Takes over the calling process: it must be single-threaded, and its signal handling is changed
+ * for good. */
+bool confine_run(const struct confine_config *config, struct confine_result *ret_result,
+		 struct err *err);
+
+#endif

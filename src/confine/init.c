@@ -1,0 +1,277 @@
+#include "confine/init.h"
+
+#include "base/fd.h"
+#include "base/str.h"
+#include "confine/landlock.h"
+#include "confine/loader.h"
+#include "confine/mounts.h"
+#include "confine/namespaces.h"
+#include "confine/network.h"
+#include "confine/program.h"
+#include "confine/seccomp/seccomp.h"
+#include "confine/sys.h"
+#include "confine/testguard.h"
+#include "confine/wire.h"
+
+#include <dirent.h>
+#include <limits.h>
+#include <poll.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/prctl.h>
+#include <sys/resource.h>
+#include <sys/signalfd.h>
+#include <sys/wait.h>
+
+/* A fork bomb ends here; counted in the sandbox's own user namespace (Linux 5.14). */
+#define PROCESSES_MAX 8192
+
+struct init {
+	const struct init_config *config;
+	struct warden_init warden;
+	int loader_rules; /* held open: the rules hold as long */
+	int signals;
+	pid_t program;
+	struct err err;
+};
+
+static bool set_limit(int resource, rlim_t most, struct err *err)
+{
+	struct rlimit limit;
+
+	if (getrlimit((__rlimit_resource_t)resource, &limit) == 0) {
+		limit.rlim_max = limit.rlim_max < most ? limit.rlim_max : most;
+		limit.rlim_cur = limit.rlim_cur < most ? limit.rlim_cur : most;
+		if (setrlimit((__rlimit_resource_t)resource, &limit) == 0) {
+			return true;
+		}
+	}
+	return err_set(err, ERR_SETUP, errno, "cannot limit the sandbox's processes");
+}
+
+/* The warden enters by these when it has to cover a name again. */
+static bool attach_warden(struct init *in)
+{
+	struct warden *w = in->config->warden;
+
+	if (w->fd < 0) {
+		return true;
+	}
+	auto_close int pidfd = sys_pidfd_open(getpid());
+	auto_close int user = open("/proc/self/ns/user", O_RDONLY | O_CLOEXEC);
+	auto_close int mnt = open("/proc/self/ns/mnt", O_RDONLY | O_CLOEXEC);
+	if (pidfd < 0 || user < 0 || mnt < 0) {
+		return err_set(&in->err, ERR_SETUP, errno, "cannot open the sandbox's namespaces");
+	}
+	return warden_attach(w, pidfd, user, mnt, &in->err);
+}
+
+/* Stage 1. Should: make this process die with the supervisor, map the user, forbid further
+ * namespaces. Mustn't: touch the disk. */
+static bool stage_namespaces(struct init *in, bool two)
+{
+	const struct machine *m = in->config->confine->machine;
+	const struct plan *plan = in->config->confine->plan;
+	struct pollfd gone = {.fd = in->config->supervisor, .events = POLLIN};
+
+	if (prctl(PR_SET_PDEATHSIG, SIGKILL) < 0 || prctl(PR_SET_NAME, "lnk-init") < 0) {
+		return err_set(&in->err, ERR_SETUP, errno, "cannot tie init to lnk");
+	}
+	/* The supervisor may have died before the line above. */
+	if (poll(&gone, 1, 0) > 0 && (gone.revents & POLLHUP) != 0) {
+		_exit(EXIT_FAILURE);
+	}
+	if (!namespaces_map(m->uid, m->gid, two, &in->err) || !attach_warden(in)) {
+		return false;
+	}
+	warden_init_begin(in->config->warden, &in->warden);
+	if (plan->user_namespaces || !guard_on("user_namespaces")) {
+		return true;
+	}
+	return namespaces_limit(two ? 1 : 0, m->uid == 0, &in->err);
+}
+
+/* Stage 2. Should: build the root and everything in it; needs all capabilities in the namespace.
+ * Mustn't: follow a link of the host. */
+static bool stage_files(struct init *in, bool two)
+{
+	const struct machine *m = in->config->confine->machine;
+	const struct plan *plan = in->config->confine->plan;
+
+	if (!network_loopback(&in->err) || !mounts_build(plan, &in->warden, &in->err)) {
+		return false;
+	}
+	warden_init_mounted(&in->warden);
+	return loader_close(plan, &in->loader_rules, &in->err) &&
+	       (!two || namespaces_inner(m->uid, m->gid, &in->err));
+}
+
+/* Stage 3. Should: give up every right that is left. Mustn't: fail in silence. */
+static bool stage_rights(struct init *in)
+{
+	const struct confine_config *c = in->config->confine;
+	int fds[3 + PROGRAM_KEEP_MAX] = {0, 1, 2};
+	unsigned variant = SECCOMP_PLAIN;
+
+	for (size_t i = 0; i < c->nkeep_fds; i++) {
+		fds[3 + i] = c->keep_fds[i];
+	}
+	if (!set_limit(RLIMIT_NPROC, PROCESSES_MAX, &in->err) ||
+	    !set_limit(RLIMIT_CORE, 0, &in->err) || !namespaces_drop_capabilities(&in->err)) {
+		return false;
+	}
+	if (guard_on("dumpable") && prctl(PR_SET_DUMPABLE, 0) < 0) {
+		return err_set(&in->err, ERR_SETUP, errno, "cannot close init to the program");
+	}
+	if (!landlock_confine(c->plan, c->landlock_abi, fds, 3 + c->nkeep_fds, &in->err)) {
+		return false;
+	}
+	variant |= c->plan->commands_listed ? SECCOMP_COMMANDS : 0;
+	variant |= c->plan->user_namespaces ? SECCOMP_USER_NAMESPACES : 0;
+	return !guard_on("seccomp") || seccomp_load((enum seccomp_variant)variant, &in->err);
+}
+
+static bool set_up(struct init *in)
+{
+	const struct confine_config *c = in->config->confine;
+	/* An ordinary user must be root in a namespace to mount binfmt_misc. */
+	bool two = c->plan->commands_listed && c->machine->uid != 0;
+
+	return stage_namespaces(in, two) && stage_files(in, two) && stage_rights(in) &&
+	       program_start(c, in->config->mask, &in->program, &in->err);
+}
+
+/* Names in the home's top that the plan itself put there. */
+static bool planned(const struct plan *plan, const char *home, const char *name)
+{
+	char path[PATH_MAX];
+
+	snprintf(path, sizeof(path), "%s/%s", home, name);
+	for (size_t i = 0; i < plan->ops.n; i++) {
+		if (plan->ops.v[i].kind != PLAN_ALLOW && path_within(plan->ops.v[i].path, path)) {
+			return true;
+		}
+	}
+	return false;
+}
+
+/* What the program left in its private home, which is about to be gone. */
+static void find_left(const struct confine_config *c, struct wire *m)
+{
+	const char *home = c->machine->home.real;
+	size_t used = 0;
+	DIR *d = c->plan->private_home ? opendir(home) : NULL;
+
+	if (d == NULL) {
+		return;
+	}
+	for (struct dirent *e; (e = readdir(d)) != NULL;) {
+		size_t n = strlen(e->d_name) + 1;
+
+		if (e->d_name[0] == '.' || planned(c->plan, home, e->d_name)) {
+			continue;
+		}
+		m->u.left.count++;
+		if (used + n <= sizeof(m->u.left.names)) {
+			memcpy(m->u.left.names + used, e->d_name, n);
+			used += n;
+		}
+	}
+	closedir(d);
+}
+
+/* The program is gone: so is everything it started, before anybody hears of it. */
+static void end(struct init *in, int status)
+{
+	struct wire m = {.kind = WIRE_ENDED, .number = status};
+
+	kill(-1, SIGKILL);
+	while (waitpid(-1, NULL, 0) > 0 || errno == EINTR) {
+	}
+	find_left(in->config->confine, &m);
+	wire_send(in->config->supervisor, &m);
+	_exit(EXIT_SUCCESS);
+}
+
+static void reap(struct init *in)
+{
+	int status;
+	pid_t pid;
+
+	while ((pid = waitpid(-1, &status, WNOHANG | WUNTRACED)) > 0) {
+		if (pid != in->program) {
+			continue;
+		}
+		if (!WIFSTOPPED(status)) {
+			end(in, status);
+		} else if (!warden_init_is_freeze(&in->warden, status)) {
+			struct wire m = {.kind = WIRE_STOPPED, .number = WSTOPSIG(status)};
+
+			wire_send(in->config->supervisor, &m);
+		}
+	}
+}
+
+static void obey(struct init *in)
+{
+	struct wire m;
+
+	if (!wire_receive(in->config->supervisor, &m)) {
+		_exit(EXIT_FAILURE); /* the supervisor is gone; the kernel ends everything in here */
+	}
+	if (m.kind == WIRE_SIGNAL) {
+		kill(in->program, m.number);
+	} else if (m.kind == WIRE_CONTINUE) {
+		warden_init_continue(&in->warden, in->program);
+	}
+}
+
+static void __attribute__((noreturn)) serve(struct init *in)
+{
+	struct pollfd fds[] = {
+		{.fd = in->signals, .events = POLLIN},
+		{.fd = in->config->supervisor, .events = POLLIN},
+		{.fd = in->warden.fd, .events = POLLIN},
+	};
+
+	for (;;) {
+		if (poll(fds, ARRAY_LEN(fds), -1) < 0) {
+			continue; /* EINTR: a stop and its continuation */
+		}
+		if (fds[0].revents != 0) {
+			struct signalfd_siginfo si;
+
+			(void)!read(in->signals, &si, sizeof(si));
+			reap(in);
+		}
+		if (fds[1].revents != 0) {
+			obey(in);
+		}
+		if (fds[2].revents != 0 && !warden_init_serve(&in->warden)) {
+			_exit(EXIT_FAILURE);
+		}
+	}
+}
+
+void init_main(const struct init_config *config)
+{
+	struct init in = {.config = config, .loader_rules = -1, .signals = -1,
+			  .warden = {.fd = -1}};
+	sigset_t child;
+
+	sigemptyset(&child);
+	sigaddset(&child, SIGCHLD);
+	sigprocmask(SIG_BLOCK, &child, NULL);
+	in.signals = signalfd(-1, &child, SFD_CLOEXEC | SFD_NONBLOCK);
+	bool ok = in.signals >= 0 ? set_up(&in)
+				  : err_set(&in.err, ERR_SETUP, errno, "cannot watch for signals");
+	if (!ok) {
+		struct wire m = {.kind = WIRE_FAILED};
+
+		m.u.err = in.err;
+		wire_send(config->supervisor, &m);
+		_exit(EXIT_FAILURE);
+	}
+	serve(&in);
+}

@@ -1,0 +1,523 @@
+#include "confine/mounts.h"
+
+#include "base/fd.h"
+#include "base/str.h"
+#include "confine/guardname.h"
+#include "confine/sys.h"
+#include "confine/testguard.h"
+
+#include <limits.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <sys/statfs.h>
+
+#ifndef MNT_DETACH
+#define MNT_DETACH 2
+#endif
+
+#define ATTR_BASE (MOUNT_ATTR_NOSUID | MOUNT_ATTR_NODEV)
+
+/* File systems of our own: only on these may folders and files be made. */
+#define OWN_MAX 32
+
+struct builder {
+	int root;
+	dev_t own[OWN_MAX];
+	size_t nown;
+	unsigned files;      /* own files that had to be bound over a system's */
+	bool guarded_ready;
+	bool as_root;
+	struct warden_init *warden;
+	struct err *err;
+};
+
+static bool fail(struct builder *b, const struct plan_op *op, const char *what)
+{
+	int sys = errno;
+
+	err_set(b->err, ERR_SETUP, sys, "cannot %s %s", what, op->path);
+	return err_at(b->err, &op->from);
+}
+
+int mounts_new(const char *type, unsigned attr, const char *const *options)
+{
+	auto_close int fs = sys_fsopen(type, FSOPEN_CLOEXEC);
+
+	if (fs < 0) {
+		return -1;
+	}
+	for (; options != NULL && options[0] != NULL; options += 2) {
+		if (sys_fsconfig(fs, FSCONFIG_SET_STRING, options[0], options[1], 0) < 0) {
+			return -1;
+		}
+	}
+	if (sys_fsconfig(fs, FSCONFIG_CMD_CREATE, NULL, NULL, 0) < 0) {
+		return -1;
+	}
+	return sys_fsmount(fs, FSMOUNT_CLOEXEC, attr);
+}
+
+/* "." for "/", else the path without its slash: all lookups are below the new root. */
+static const char *relative(const char *path)
+{
+	return path[1] == '\0' ? "." : path + 1;
+}
+
+static int look(struct builder *b, const char *path)
+{
+	return sys_openat2(b->root, relative(path), O_PATH | O_NOFOLLOW | O_CLOEXEC,
+			   RESOLVE_NO_SYMLINKS | RESOLVE_BENEATH);
+}
+
+static bool is_own(struct builder *b, int fd)
+{
+	struct stat st;
+
+	if (fstat(fd, &st) < 0) {
+		return false;
+	}
+	for (size_t i = 0; i < b->nown; i++) {
+		if (b->own[i] == st.st_dev) {
+			return true;
+		}
+	}
+	errno = EXDEV;
+	return false;
+}
+
+static bool remember_own(struct builder *b, int fd)
+{
+	struct stat st;
+
+	if (b->nown == OWN_MAX || fstat(fd, &st) < 0) {
+		return false;
+	}
+	b->own[b->nown++] = st.st_dev;
+	return true;
+}
+
+/* The folder that holds `path`, made with those above it where our own file system lacks them.
+ * *ret_name is the last part. -1 with errno. */
+static int parent_folder(struct builder *b, const char *path, const char **ret_name)
+{
+	char parent[PATH_MAX];
+	const char *slash = strrchr(path, '/');
+	size_t n = slash == path ? 1 : (size_t)(slash - path);
+
+	if (n >= sizeof(parent)) {
+		errno = ENAMETOOLONG;
+		return -1;
+	}
+	memcpy(parent, path, n);
+	parent[n] = '\0';
+	*ret_name = slash + 1;
+	int fd = look(b, parent);
+	if (fd >= 0 || errno != ENOENT) {
+		return fd;
+	}
+	const char *name;
+	auto_close int above = parent_folder(b, parent, &name);
+	if (above < 0 || !is_own(b, above) || mkdirat(above, name, 0755) < 0) {
+		return -1;
+	}
+	return look(b, parent);
+}
+
+/* What stands at `path`, made as an empty folder or file where our own file system lacks it. */
+static int target(struct builder *b, const char *path, bool folder, mode_t mode)
+{
+	int fd = look(b, path);
+
+	if (fd >= 0 || errno != ENOENT) {
+		return fd;
+	}
+	const char *name;
+	auto_close int parent = parent_folder(b, path, &name);
+	if (parent < 0 || !is_own(b, parent)) {
+		return -1;
+	}
+	if (folder ? mkdirat(parent, name, mode) < 0
+		   : mknodat(parent, name, S_IFREG | mode, 0) < 0) {
+		return -1;
+	}
+	return look(b, path);
+}
+
+static bool attach(int mount, int target_fd)
+{
+	return sys_move_mount(mount, "", target_fd, "",
+			      MOVE_MOUNT_F_EMPTY_PATH | MOVE_MOUNT_T_EMPTY_PATH) == 0;
+}
+
+/* Attaches a new file system of ours at the operation's path. */
+static bool attach_own(struct builder *b, const struct plan_op *op, int mount)
+{
+	auto_close int at = target(b, op->path, true, 0755);
+
+	return at >= 0 && attach(mount, at);
+}
+
+static bool set_attr(int mount, uint64_t attr, bool recursive)
+{
+	struct mount_attr a = {.attr_set = attr, .propagation = 1UL << 18 /* MS_PRIVATE */};
+
+	return sys_mount_setattr(mount, "", AT_EMPTY_PATH | (recursive ? AT_RECURSIVE : 0), &a) == 0;
+}
+
+static bool do_folder(struct builder *b, const struct plan_op *op)
+{
+	auto_close int fd = target(b, op->path, true, op->mode);
+
+	return fd >= 0 || fail(b, op, "make");
+}
+
+static bool write_own(int parent, const char *name, const char *text, size_t len, mode_t mode)
+{
+	auto_close int fd = openat(parent, name, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, mode);
+
+	return fd >= 0 && fd_write_all(fd, text, len);
+}
+
+/* A file of our own: made where our own file system has the folder, else kept in /run/lnk and
+ * bound over what the host has there. */
+static bool own_file(struct builder *b, const struct plan_op *op, const char *text, size_t len)
+{
+	char kept[64];
+	const char *name;
+	auto_close int parent = parent_folder(b, op->path, &name);
+
+	if (parent < 0) {
+		return fail(b, op, "make");
+	}
+	if (is_own(b, parent)) {
+		return write_own(parent, name, text, len, op->mode) || fail(b, op, "make");
+	}
+	snprintf(kept, sizeof(kept), "run/lnk/file-%u", b->files++);
+	auto_close int at = look(b, op->path);
+	if (at < 0 || !write_own(b->root, kept, text, len, op->mode)) {
+		return fail(b, op, "make");
+	}
+	auto_close int mount = sys_open_tree(b->root, kept, OPEN_TREE_CLONE | OPEN_TREE_CLOEXEC);
+	return (mount >= 0 && set_attr(mount, ATTR_BASE | MOUNT_ATTR_RDONLY, false) &&
+		attach(mount, at)) ||
+	       fail(b, op, "put our own file at");
+}
+
+static bool do_file(struct builder *b, const struct plan_op *op)
+{
+	return own_file(b, op, op->text, strlen(op->text));
+}
+
+static bool do_copy(struct builder *b, const struct plan_op *op)
+{
+	char text[64 * 1024];
+	struct plan_op copy = *op;
+	auto_close int fd = open(op->source, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
+	ssize_t n = fd < 0 ? -1 : fd_read_all(fd, text, sizeof(text));
+
+	if (n < 0) {
+		return fail(b, op, "read");
+	}
+	copy.mode = 0644;
+	return own_file(b, &copy, text, (size_t)n);
+}
+
+static bool do_link(struct builder *b, const struct plan_op *op)
+{
+	const char *name;
+	auto_close int parent = parent_folder(b, op->path, &name);
+
+	if (parent < 0) {
+		return fail(b, op, "make the link");
+	}
+	/* On the host's file systems the link stands there already. */
+	if (!is_own(b, parent)) {
+		return true;
+	}
+	return symlinkat(op->text, parent, name) == 0 || errno == EEXIST ||
+	       fail(b, op, "make the link");
+}
+
+static bool do_tmpfs(struct builder *b, const struct plan_op *op)
+{
+	char size[32];
+	char mode[16];
+	const char *options[] = {"size", size, "mode", mode, "nr_inodes", "1m", NULL};
+
+	snprintf(size, sizeof(size), "%llu", (unsigned long long)op->size);
+	snprintf(mode, sizeof(mode), "%04o", (unsigned)op->mode);
+	auto_close int mount = mounts_new("tmpfs", ATTR_BASE, options);
+	return (mount >= 0 && remember_own(b, mount) && attach_own(b, op, mount)) ||
+	       fail(b, op, "mount a tmpfs at");
+}
+
+/* Opens the host's file again in this mount namespace, without following links, and compares it
+ * with what the plan was made from. */
+static int open_source(struct builder *b, const struct plan_op *op, struct stat *ret_st)
+{
+	int fd = sys_openat2(AT_FDCWD, op->source, O_PATH | O_CLOEXEC, RESOLVE_NO_SYMLINKS);
+
+	if (fd < 0) {
+		return -1;
+	}
+	if (fstat(fd, ret_st) < 0 ||
+	    (op->ino != 0 && (ret_st->st_dev != op->dev || ret_st->st_ino != op->ino))) {
+		err_set(b->err, ERR_SETUP, 0, "%s was changed while the sandbox was set up",
+			op->source);
+		err_at(b->err, &op->from);
+		fd_close(&fd);
+		errno = 0;
+		return -1;
+	}
+	return fd;
+}
+
+static bool do_bind(struct builder *b, const struct plan_op *op)
+{
+	struct stat st;
+	auto_close int source = open_source(b, op, &st);
+
+	if (source < 0) {
+		if (errno == 0) {
+			return false;
+		}
+		bool gone = errno == ENOENT || errno == EACCES;
+		return ((op->flags & PLAN_OPTIONAL) != 0 && gone) || fail(b, op, "open");
+	}
+	uint64_t attr = ATTR_BASE | ((op->flags & PLAN_READ_ONLY) != 0 ? MOUNT_ATTR_RDONLY : 0);
+	auto_close int mount = sys_open_tree(source, "", OPEN_TREE_CLONE | OPEN_TREE_CLOEXEC |
+								 AT_EMPTY_PATH | AT_RECURSIVE);
+	if (mount < 0 || !set_attr(mount, attr, true)) {
+		return fail(b, op, "bind");
+	}
+	auto_close int at = target(b, op->path, S_ISDIR(st.st_mode), 0755);
+	return (at >= 0 && attach(mount, at)) || fail(b, op, "bind");
+}
+
+static bool do_seal(struct builder *b, const struct plan_op *op)
+{
+	auto_close int fd = look(b, op->path);
+
+	/* Through the descriptor of what is on top, which is our own tmpfs. */
+	return (fd >= 0 && set_attr(fd, MOUNT_ATTR_RDONLY, false)) || fail(b, op, "seal");
+}
+
+static bool guard_ready(struct builder *b)
+{
+	if (!b->guarded_ready && !warden_init_wait(b->warden, b->err)) {
+		return false;
+	}
+	b->guarded_ready = true;
+	return true;
+}
+
+static bool do_guard(struct builder *b, const struct plan_op *op)
+{
+	struct warden_name name = {
+		.path = op->path,
+		.base_len = op->base == NULL || str_eq(op->base, "/") ? 0 : strlen(op->base),
+		.kind = op->kind == PLAN_PIN ? WARDEN_PIN : WARDEN_COVER,
+		.from = op->from,
+	};
+
+	if (!guard_on(op->kind == PLAN_PIN ? "pins" : "covers")) {
+		return true;
+	}
+	if ((op->flags & PLAN_GUARDED) != 0) {
+		return guard_ready(b) && guard_cover(b->root, &name, b->err);
+	}
+	auto_close int there = look(b, op->path);
+	if (there < 0 && (errno == ENOENT || errno == ENOTDIR)) {
+		return true;
+	}
+	return guard_cover(b->root, &name, b->err);
+}
+
+/* A path of the new root bound onto itself, read only; nothing where it does not exist. */
+static bool self_bind(struct builder *b, const struct plan_op *op, const char *path)
+{
+	auto_close int at = look(b, path);
+
+	if (at < 0) {
+		return errno == ENOENT || fail(b, op, "look into");
+	}
+	auto_close int mount = sys_open_tree(
+		at, "", OPEN_TREE_CLONE | OPEN_TREE_CLOEXEC | AT_EMPTY_PATH | AT_RECURSIVE);
+	return (mount >= 0 &&
+		set_attr(mount, ATTR_BASE | MOUNT_ATTR_RDONLY | MOUNT_ATTR_NOEXEC, true) &&
+		attach(mount, at)) ||
+	       fail(b, op, "make read only what is in");
+}
+
+static bool cover_if_there(struct builder *b, const char *path)
+{
+	struct warden_name name = {.path = path, .kind = WARDEN_COVER};
+	auto_close int there = look(b, path);
+
+	return there < 0 || guard_cover(b->root, &name, b->err);
+}
+
+/* For an ordinary user most of procfs is closed by its modes; for root only a read-only mount
+ * stops a write. */
+static bool do_proc(struct builder *b, const struct plan_op *op)
+{
+	static const char *const sealed[] = {"/proc/sys", "/proc/irq", "/proc/bus", "/proc/fs",
+					     "/proc/sysrq-trigger"};
+	static const char *const masked[] = {"/proc/keys", "/proc/key-users", "/proc/kcore",
+					     "/proc/timer_list", "/proc/kmsg"};
+	static const char *const options[] = {"hidepid", "ptraceable", NULL};
+	auto_close int mount = mounts_new("proc", ATTR_BASE | MOUNT_ATTR_NOEXEC, options);
+
+	if (mount < 0 || !attach_own(b, op, mount)) {
+		return fail(b, op, "mount a fresh procfs at");
+	}
+	for (size_t i = 0; i < (b->as_root ? ARRAY_LEN(sealed) : 1); i++) {
+		if (!self_bind(b, op, sealed[i])) {
+			return false;
+		}
+	}
+	for (size_t i = 0; i < (b->as_root ? ARRAY_LEN(masked) : 2); i++) {
+		if (!cover_if_there(b, masked[i])) {
+			return false;
+		}
+	}
+	return true;
+}
+
+/* Device nodes are bound read only: writing to the device works, chmod of the node does not. */
+static bool bind_device(struct builder *b, const char *source, const char *path)
+{
+	auto_close int mount = sys_open_tree(AT_FDCWD, source, OPEN_TREE_CLONE | OPEN_TREE_CLOEXEC);
+	auto_close int at = mount < 0 ? -1 : target(b, path, false, 0666);
+
+	return at >= 0 &&
+	       set_attr(mount, MOUNT_ATTR_NOSUID | MOUNT_ATTR_NOEXEC | MOUNT_ATTR_RDONLY, false) &&
+	       attach(mount, at);
+}
+
+static bool device_nodes(struct builder *b, const struct plan_op *op, const char *console)
+{
+	static const char *const nodes[] = {"/dev/null",   "/dev/zero",    "/dev/full",
+					    "/dev/random", "/dev/urandom", "/dev/tty"};
+
+	for (size_t i = 0; i < ARRAY_LEN(nodes); i++) {
+		if (!bind_device(b, nodes[i], nodes[i])) {
+			return fail(b, op, "bind a device into");
+		}
+	}
+	/* So that the terminal the program sits on has a name in here. */
+	return console == NULL || bind_device(b, console, "/dev/console") ||
+	       fail(b, op, "bind the terminal into");
+}
+
+static bool do_devices(struct builder *b, const struct plan_op *op, const char *console)
+{
+	static const char *const pts[] = {"ptmxmode", "0666", "mode", "0620", NULL};
+	static const struct {
+		const char *name;
+		const char *to;
+	} links[] = {
+		{"ptmx", "pts/ptmx"},
+		{"fd", "/proc/self/fd"},
+		{"stdin", "/proc/self/fd/0"},
+		{"stdout", "/proc/self/fd/1"},
+		{"stderr", "/proc/self/fd/2"},
+	};
+	auto_close int dev = target(b, op->path, true, 0755);
+
+	if (dev < 0 || !device_nodes(b, op, console)) {
+		return dev >= 0 ? false : fail(b, op, "make");
+	}
+	for (size_t i = 0; i < ARRAY_LEN(links); i++) {
+		if (symlinkat(links[i].to, dev, links[i].name) < 0) {
+			return fail(b, op, "make a link in");
+		}
+	}
+	struct plan_op at_pts = {.path = "/dev/pts"};
+	auto_close int mount = mounts_new("devpts", MOUNT_ATTR_NOSUID | MOUNT_ATTR_NOEXEC, pts);
+	if (mount < 0 || !attach_own(b, &at_pts, mount)) {
+		return fail(b, &at_pts, "mount terminals at");
+	}
+	struct plan_op at_mq = {.path = "/dev/mqueue"};
+	auto_close int mq = mounts_new("mqueue", ATTR_BASE | MOUNT_ATTR_NOEXEC, NULL);
+	/* POSIX queues are an option of the kernel (CONFIG_POSIX_MQUEUE). */
+	return (mq < 0 && errno == ENODEV) || (mq >= 0 && attach_own(b, &at_mq, mq)) ||
+	       fail(b, &at_mq, "mount message queues at");
+}
+
+static bool run_op(struct builder *b, const struct plan *plan, const struct plan_op *op)
+{
+	switch (op->kind) {
+	case PLAN_FOLDER:
+		return do_folder(b, op);
+	case PLAN_FILE:
+		return do_file(b, op);
+	case PLAN_LINK:
+		return do_link(b, op);
+	case PLAN_TMPFS:
+		return do_tmpfs(b, op);
+	case PLAN_PROC:
+		return do_proc(b, op);
+	case PLAN_DEVICES:
+		return do_devices(b, op, plan->console);
+	case PLAN_BIND:
+		return do_bind(b, op);
+	case PLAN_COPY:
+		return do_copy(b, op);
+	case PLAN_SEAL:
+		return do_seal(b, op);
+	case PLAN_PIN:
+	case PLAN_COVER:
+		return do_guard(b, op);
+	case PLAN_LOADER:
+	case PLAN_ALLOW:
+	case PLAN_KIND_COUNT:
+		break;
+	}
+	return true;
+}
+
+/* An empty tmpfs, attached over "/": lookups of absolute paths still start below it, in the old
+ * root, until pivot_root. */
+static bool new_root(struct builder *b)
+{
+	static const char *const options[] = {"size", "16m", "mode", "0755", "nr_inodes", "64k",
+					      NULL};
+
+	b->root = mounts_new("tmpfs", ATTR_BASE, options);
+	if (b->root < 0 || !remember_own(b, b->root) ||
+	    sys_move_mount(b->root, "", AT_FDCWD, "/", MOVE_MOUNT_F_EMPTY_PATH) < 0) {
+		return err_set(b->err, ERR_SETUP, errno, "cannot mount the sandbox's root");
+	}
+	if (mkdirat(b->root, "run", 0755) < 0 || mkdirat(b->root, "run/lnk", 0755) < 0 ||
+	    mkdirat(b->root, GUARD_CLOSED_DIR, 0) < 0 ||
+	    mknodat(b->root, GUARD_CLOSED_FILE, S_IFREG, 0) < 0) {
+		return err_set(b->err, ERR_SETUP, errno, "cannot fill the sandbox's root");
+	}
+	return true;
+}
+
+static bool enter_root(struct builder *b)
+{
+	if (fchdir(b->root) < 0 || sys_pivot_root(".", ".") < 0 ||
+	    syscall(SYS_umount2, ".", MNT_DETACH) < 0 || chdir("/") < 0) {
+		return err_set(b->err, ERR_SETUP, errno, "cannot enter the sandbox's root");
+	}
+	return true;
+}
+
+bool mounts_build(const struct plan *plan, struct warden_init *warden, struct err *err)
+{
+	struct builder b = {.root = -1, .warden = warden, .err = err, .as_root = plan->as_root};
+	mode_t mask = umask(0);
+
+	bool ok = new_root(&b);
+	for (size_t i = 0; ok && i < plan->ops.n; i++) {
+		ok = run_op(&b, plan, &plan->ops.v[i]);
+	}
+	ok = ok && guard_ready(&b) && enter_root(&b);
+	fd_close(&b.root);
+	umask(mask);
+	return ok;
+}

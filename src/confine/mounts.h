@@ -1,0 +1,20 @@
+/* The sandbox's file system: executes the plan's mount operations in order. Runs in the child that
+ * has its own user and mount namespace, with all capabilities in them. */
+#ifndef LNK_CONFINE_MOUNTS_H
+#define LNK_CONFINE_MOUNTS_H
+
+#include "base/err.h"
+#include "confine/warden.h"
+#include "plan/plan.h"
+
+/* Builds a new root on a tmpfs, executes every operation but PLAN_LOADER and PLAN_ALLOW, makes it
+ * the root and detaches the old one. Sources are opened again without following links and must be
+ * the file that was checked (device and inode), else ERR_SETUP. Waits for the warden before the
+ * first guarded name. On failure the namespace is half made: the caller ends. */
+bool mounts_build(const struct plan *plan, struct warden_init *warden, struct err *err);
+
+/* A new, detached mount of a file system (fsopen, fsconfig, fsmount). `options` are pairs of key
+ * and value, ended by NULL. The descriptor, or -1 with errno. */
+int mounts_new(const char *type, unsigned attr, const char *const *options);
+
+#endif

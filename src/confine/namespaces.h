@@ -1,0 +1,30 @@
+/* Namespaces and what is set in them before anything is mounted. */
+#ifndef LNK_CONFINE_NAMESPACES_H
+#define LNK_CONFINE_NAMESPACES_H
+
+#include "base/err.h"
+#include "plan/plan.h"
+
+#include <stdbool.h>
+#include <sys/types.h>
+
+/* Forks a child in new user, mount, PID, network, IPC, UTS and cgroup namespaces (clone3(2), Linux
+ * 5.7). Returns 0 in the child, its PID in the parent with *ret_pidfd set, or -1 with err filled:
+ * the hint names the setting that forbids it. */
+pid_t namespaces_clone(int *ret_pidfd, struct err *err);
+
+/* In the child: maps this user. With `as_root_first` (an ordinary user whose commands are listed)
+ * the user is root in this namespace, for binfmt_misc's sake, until namespaces_inner. */
+bool namespaces_map(uid_t uid, gid_t gid, bool as_root_first, struct err *err);
+
+/* In the child: no further user namespaces but `more`; as root, a bound on processes too. Straight
+ * after the maps: /proc/sys is read only later. */
+bool namespaces_limit(unsigned more, bool as_root, struct err *err);
+
+/* A second user namespace in which the user has the own id again. */
+bool namespaces_inner(uid_t uid, gid_t gid, struct err *err);
+
+/* Drops every capability, from all sets and the bounding set, for good (no_new_privs). */
+bool namespaces_drop_capabilities(struct err *err);
+
+#endif

@@ -1,0 +1,156 @@
+#include "confine/program.h"
+
+#include "base/str.h"
+#include "confine/sys.h"
+
+#include <errno.h>
+#include <limits.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+
+#ifndef CLOSE_RANGE_CLOEXEC
+#define CLOSE_RANGE_CLOEXEC (1U << 2)
+#endif
+
+/* What the vforked child tries and tells; shared memory until exec. */
+struct attempt {
+	const struct confine_config *config;
+	const sigset_t *mask;
+	volatile bool failed; /* nothing could be executed */
+	int error;
+	char tried[PATH_MAX]; /* the file that `error` is about */
+};
+
+/* As execvp(3): a file of unknown format is a script of sh. */
+static void run_as_script(const struct attempt *a, char **shell_argv)
+{
+	shell_argv[0] = (char *)(uintptr_t)"sh";
+	shell_argv[1] = (char *)(uintptr_t)a->tried;
+	execve("/bin/sh", shell_argv, a->config->envp);
+}
+
+/* Tries one file. Returns only when it could not be started. */
+static void try_file(struct attempt *a, const char *folder, size_t folder_len, const char *name,
+		     char **shell_argv)
+{
+	char path[PATH_MAX];
+	int n = snprintf(path, sizeof(path), "%.*s%s%s", (int)folder_len, folder,
+			 folder_len > 0 ? "/" : "", name);
+
+	if (n < 0 || (size_t)n >= sizeof(path)) {
+		a->error = a->error == 0 ? ENAMETOOLONG : a->error;
+		return;
+	}
+	execve(path, a->config->argv, a->config->envp);
+	/* A refusal says more than an absence further down PATH. */
+	if (a->error == 0 || a->error == ENOENT || a->error == ENOTDIR) {
+		a->error = errno;
+		memcpy(a->tried, path, sizeof(path));
+	}
+	if (errno == ENOEXEC) {
+		run_as_script(a, shell_argv);
+	}
+}
+
+static void try_all(struct attempt *a, char **shell_argv)
+{
+	const char *name = a->config->argv[0];
+	const char *p = a->config->path;
+
+	if (strchr(name, '/') != NULL) {
+		try_file(a, "", 0, name, shell_argv);
+		return;
+	}
+	a->error = ENOENT;
+	while (*p != '\0') {
+		size_t n = strcspn(p, ":");
+
+		/* Relative entries of PATH run what lies in the current folder: not here. */
+		if (n > 0 && p[0] == '/') {
+			try_file(a, p, n, name, shell_argv);
+		}
+		p += n + (p[n] == ':' ? 1 : 0);
+	}
+}
+
+static bool explain(const struct attempt *a, struct err *err)
+{
+	const char *name = a->config->argv[0];
+	struct stat st;
+
+	if (a->error == ENOENT || a->error == ENOTDIR) {
+		if (a->tried[0] != '\0' && stat(a->tried, &st) == 0) {
+			err_set(err, ERR_NOT_FOUND, 0,
+				"%s cannot start: its interpreter or loader is closed or does not "
+				"exist", a->tried);
+			return err_hint(err, "its first line (`head -1 %s`) names the interpreter: "
+					     "open its folder with read in [files]", a->tried);
+		}
+		err_set(err, ERR_NOT_FOUND, 0, "%s: no such program in the sandbox", name);
+		return err_hint(err, "it may lie in a closed folder: open that with read in "
+				     "[files]");
+	}
+	err_set(err, ERR_NOT_PERMITTED, a->error, "cannot run %s",
+		a->tried[0] != '\0' ? a->tried : name);
+	if (a->error == EACCES && a->config->plan->commands_listed) {
+		err_hint(err, "add it, and the interpreter of its first line, to allow in "
+			      "[commands]");
+	}
+	return false;
+}
+
+static void __attribute__((noreturn)) child(struct attempt *a, char **shell_argv)
+{
+	for (size_t i = 0; i < a->config->nkeep_fds; i++) {
+		int fd = a->config->keep_fds[i];
+		int flags = fcntl(fd, F_GETFD);
+
+		if (flags >= 0) {
+			fcntl(fd, F_SETFD, flags & ~FD_CLOEXEC);
+		}
+	}
+	sigprocmask(SIG_SETMASK, a->mask, NULL);
+	try_all(a, shell_argv);
+	a->failed = true;
+	_exit(127);
+}
+
+bool program_start(const struct confine_config *config, const sigset_t *mask, pid_t *ret_pid,
+		   struct err *err)
+{
+	struct attempt a = {.config = config, .mask = mask};
+	size_t argc = 0;
+
+	if (chdir(config->plan->cwd) < 0 && chdir(config->plan->home) < 0 && chdir("/") < 0) {
+		return err_set(err, ERR_SETUP, errno, "cannot go to %s", config->plan->cwd);
+	}
+	if (sys_close_range(3, ~0U, CLOSE_RANGE_CLOEXEC) < 0) {
+		return err_set(err, ERR_SETUP, errno, "cannot close inherited descriptors");
+	}
+	while (config->argv[argc] != NULL) {
+		argc++;
+	}
+	/* "sh", the file, the arguments, NULL: made here, since the child shares our memory. */
+	char **shell_argv = calloc(argc + 2, sizeof(*shell_argv));
+	if (shell_argv == NULL) {
+		return err_set(err, ERR_SETUP, errno, "cannot start the program");
+	}
+	for (size_t i = 1; i <= argc; i++) {
+		shell_argv[i + 1] = config->argv[i];
+	}
+	pid_t pid = vfork();
+	if (pid == 0) {
+		child(&a, shell_argv);
+	}
+	free(shell_argv);
+	if (pid < 0) {
+		return err_set(err, ERR_SETUP, errno, "cannot start the program");
+	}
+	if (a.failed) {
+		return explain(&a, err);
+	}
+	*ret_pid = pid;
+	return true;
+}

@@ -1,0 +1,295 @@
+/* The supervisor: starts warden and init, passes signals, stops and the terminal on, and tells how
+ * it ended. */
+#include "confine/confine.h"
+
+#include "base/fd.h"
+#include "base/str.h"
+#include "confine/init.h"
+#include "confine/namespaces.h"
+#include "confine/sys.h"
+#include "confine/testguard.h"
+#include "confine/wire.h"
+
+#include <poll.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/signalfd.h>
+#include <sys/socket.h>
+#include <sys/wait.h>
+#include <termios.h>
+
+struct supervisor {
+	const struct confine_config *config;
+	struct confine_result *result;
+	struct err *err;
+	struct warden warden;
+	int wire;
+	int pidfd;
+	int signals;
+	int terminal; /* one of 0 to 2, or -1 */
+	struct termios modes;
+	sigset_t mask; /* as the caller had it */
+	bool over;
+	bool ok;
+};
+
+/* Signals for the program; those from the terminal reach it without us. */
+static const int forwarded[] = {SIGTERM, SIGHUP, SIGINT, SIGQUIT, SIGUSR1, SIGUSR2, SIGWINCH};
+
+static bool watch_signals(struct supervisor *s)
+{
+	sigset_t set;
+
+	sigemptyset(&set);
+	for (size_t i = 0; i < ARRAY_LEN(forwarded); i++) {
+		sigaddset(&set, forwarded[i]);
+	}
+	if (sigprocmask(SIG_BLOCK, &set, &s->mask) < 0) {
+		return err_set(s->err, ERR_SETUP, errno, "cannot block signals");
+	}
+	s->signals = signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK);
+	return s->signals >= 0 || err_set(s->err, ERR_SETUP, errno, "cannot watch for signals");
+}
+
+/* Stops are mirrored, never taken directly; and taking the terminal back must not stop us. After
+ * the clone: the program keeps what the caller had. */
+static void ignore_stops(void)
+{
+	signal(SIGTSTP, SIG_IGN);
+	signal(SIGTTIN, SIG_IGN);
+	signal(SIGTTOU, SIG_IGN);
+}
+
+static bool start_warden(struct supervisor *s)
+{
+	const struct plan *plan = s->config->plan;
+	size_t n = 0;
+
+	for (size_t i = 0; i < plan->ops.n; i++) {
+		n += (plan->ops.v[i].flags & PLAN_GUARDED) != 0 ? 1 : 0;
+	}
+	if (!guard_on("warden")) {
+		n = 0;
+	}
+	struct warden_name *names = n == 0 ? NULL : calloc(n, sizeof(*names));
+	if (n > 0 && names == NULL) {
+		return err_set(s->err, ERR_SETUP, errno, "cannot start the warden");
+	}
+	size_t at = 0;
+	for (size_t i = 0; i < plan->ops.n && at < n; i++) {
+		const struct plan_op *op = &plan->ops.v[i];
+
+		if ((op->flags & PLAN_GUARDED) != 0) {
+			names[at++] = (struct warden_name){
+				.path = op->path,
+				.base_len = str_eq(op->base, "/") ? 0 : strlen(op->base),
+				.kind = op->kind == PLAN_PIN ? WARDEN_PIN : WARDEN_COVER,
+				.from = op->from,
+			};
+		}
+	}
+	struct warden_config config = {names, n, s->config->machine->state_folder};
+	bool ok = warden_start(&config, &s->warden, s->err);
+	free(names);
+	return ok;
+}
+
+static bool start_init(struct supervisor *s)
+{
+	int pair[2];
+
+	if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, pair) < 0) {
+		return err_set(s->err, ERR_SETUP, errno, "cannot make a socket pair");
+	}
+	s->wire = pair[0];
+	pid_t pid = namespaces_clone(&s->pidfd, s->err);
+	if (pid == 0) {
+		struct init_config init = {s->config, &s->warden, pair[1], &s->mask};
+
+		close(pair[0]);
+		init_main(&init);
+	}
+	close(pair[1]);
+	warden_started_init(&s->warden);
+	return pid > 0;
+}
+
+static void ended(struct supervisor *s, const struct wire *m)
+{
+	struct confine_result *r = s->result;
+	int status = m->number;
+
+	r->status = WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
+	r->left = m->u.left.count;
+	memcpy(r->left_names, m->u.left.names, sizeof(r->left_names));
+	r->left_names[sizeof(r->left_names) - 1] = '\0';
+	s->ok = true;
+	s->over = true;
+	/* A program that was killed had no chance to put the terminal right. */
+	if (WIFSIGNALED(status) && s->terminal >= 0) {
+		tcsetattr(s->terminal, TCSADRAIN, &s->modes);
+	}
+}
+
+/* The program was stopped: so are we, for the shell to see. Woken again, we wake the program. */
+static void mirror_stop(struct supervisor *s)
+{
+	struct wire m = {.kind = WIRE_CONTINUE};
+
+	raise(SIGSTOP);
+	wire_send(s->wire, &m);
+}
+
+static void hear_init(struct supervisor *s)
+{
+	struct wire m;
+
+	if (!wire_receive(s->wire, &m)) {
+		s->over = true;
+		if (s->err->code == 0) {
+			err_set(s->err, ERR_SETUP, 0,
+				"the run was ended: the sandbox's init was killed");
+		}
+		return;
+	}
+	switch (m.kind) {
+	case WIRE_FAILED:
+		*s->err = m.u.err;
+		s->over = true;
+		break;
+	case WIRE_STOPPED:
+		mirror_stop(s);
+		break;
+	case WIRE_ENDED:
+		ended(s, &m);
+		break;
+	case WIRE_SIGNAL:
+	case WIRE_CONTINUE:
+		break;
+	}
+}
+
+static void hear_warden(struct supervisor *s)
+{
+	struct err err;
+
+	switch (warden_read(&s->warden, &err)) {
+	case WARDEN_FAILED:
+	case WARDEN_GONE:
+		*s->err = err;
+		sys_pidfd_send_signal(s->pidfd, SIGKILL);
+		s->over = true;
+		break;
+	case WARDEN_READY:
+	case WARDEN_NONE:
+		break;
+	}
+}
+
+static void forward_signals(struct supervisor *s)
+{
+	struct signalfd_siginfo si;
+
+	while (read(s->signals, &si, sizeof(si)) == (ssize_t)sizeof(si)) {
+		/* The terminal signals its whole job, the program among it. */
+		if (si.ssi_code != SI_KERNEL) {
+			struct wire m = {.kind = WIRE_SIGNAL, .number = (int)si.ssi_signo};
+
+			wire_send(s->wire, &m);
+		}
+	}
+}
+
+static void supervise(struct supervisor *s)
+{
+	struct pollfd fds[] = {
+		{.fd = s->wire, .events = POLLIN},
+		{.fd = s->warden.fd, .events = POLLIN},
+		{.fd = s->signals, .events = POLLIN},
+	};
+
+	while (!s->over) {
+		if (poll(fds, ARRAY_LEN(fds), -1) < 0) {
+			continue;
+		}
+		/* What the warden says explains why init is gone: it goes first. */
+		if (fds[1].revents != 0) {
+			hear_warden(s);
+		}
+		if (fds[2].revents != 0 && !s->over) {
+			forward_signals(s);
+		}
+		if (fds[0].revents != 0 && !s->over) {
+			hear_init(s);
+		}
+	}
+}
+
+static void reap_init(struct supervisor *s)
+{
+	siginfo_t si;
+
+	if (s->pidfd < 0) {
+		return;
+	}
+	if (!s->ok) {
+		sys_pidfd_send_signal(s->pidfd, SIGKILL);
+	}
+	while (waitid(P_PIDFD, (id_t)s->pidfd, &si, WEXITED) < 0 && errno == EINTR) {
+	}
+}
+
+/* The terminal back from a group of the sandbox that is dead; a living one keeps it. */
+static void take_terminal(const struct supervisor *s)
+{
+	pid_t group = s->terminal < 0 ? -1 : tcgetpgrp(s->terminal);
+
+	if (group > 0 && group != getpgrp() && kill(-group, 0) < 0 && errno == ESRCH) {
+		tcsetpgrp(s->terminal, getpgrp());
+	}
+}
+
+static int find_terminal(struct termios *modes)
+{
+	for (int fd = 0; fd < 3; fd++) {
+		if (tcgetattr(fd, modes) == 0) {
+			return fd;
+		}
+	}
+	return -1;
+}
+
+bool confine_run(const struct confine_config *config, struct confine_result *ret_result,
+		 struct err *err)
+{
+	struct confine_result result = {.status = 0};
+	struct err failure = {.code = 0};
+	struct supervisor s = {
+		.config = config,
+		.result = &result,
+		.err = &failure,
+		.warden = {.pid = -1, .fd = -1, .init_fd = -1, .run_fd = -1},
+		.wire = -1,
+		.pidfd = -1,
+		.signals = -1,
+	};
+
+	s.terminal = find_terminal(&s.modes);
+	if (watch_signals(&s) && start_warden(&s) && start_init(&s)) {
+		ignore_stops();
+		supervise(&s);
+	}
+	warden_over(&s.warden);
+	reap_init(&s);
+	warden_finish(&s.warden);
+	take_terminal(&s);
+	fd_close(&s.wire);
+	fd_close(&s.pidfd);
+	fd_close(&s.signals);
+	if (!s.ok) {
+		*err = failure;
+		return false;
+	}
+	*ret_result = result;
+	return true;
+}
