@@ -79,17 +79,20 @@ static int make_mount(int root_fd, int target, const struct warden_name *name)
 }
 
 /* Whether nothing inside can make a name whose path ends at the folder open as `dir`: it is read
- * only here, or somebody else's and not writable for us. Its owner can always make it writable. */
+ * only here, or deleted, or somebody else's and not writable for us. Its owner can always make it
+ * writable. */
 static bool is_out_of_reach(int dir)
 {
 	struct statvfs fs;
 	struct stat st;
 
-	if (fstatvfs(dir, &fs) == 0 && (fs.f_flag & ST_RDONLY) != 0) {
+	if (fstat(dir, &st) < 0 || !S_ISDIR(st.st_mode)) {
+		return false;
+	}
+	if (st.st_nlink == 0 || (fstatvfs(dir, &fs) == 0 && (fs.f_flag & ST_RDONLY) != 0)) {
 		return true;
 	}
-	return fstat(dir, &st) == 0 && st.st_uid != geteuid() &&
-	       faccessat(dir, ".", W_OK, AT_EACCESS) < 0;
+	return st.st_uid != geteuid() && faccessat(dir, ".", W_OK, AT_EACCESS) < 0;
 }
 
 /* The same for an absent path: looks at the deepest folder of it that exists. */
@@ -106,10 +109,9 @@ static bool absent_is_fine(int root_fd, const char *path)
 	     slash = strrchr(up, '/')) {
 		*slash = '\0';
 		auto_close int dir = open_name(root_fd, up);
-		struct stat st;
 
 		if (dir >= 0) {
-			return fstat(dir, &st) == 0 && S_ISDIR(st.st_mode) && is_out_of_reach(dir);
+			return is_out_of_reach(dir);
 		}
 		if (errno != ENOENT) {
 			return false;
@@ -207,6 +209,9 @@ static int compare_names(const void *va, const void *vb)
 	int y = *q == '/' ? 1 : *q == '\0' ? 0 : *q + 1;
 	if (x != y) {
 		return x - y;
+	}
+	if (a->base_len != b->base_len) {
+		return a->base_len < b->base_len ? -1 : 1;
 	}
 	/* The same name twice: it is pinned before it is covered, so that the cover is on top. */
 	return (a->kind == WARDEN_COVER) - (b->kind == WARDEN_COVER);

@@ -182,6 +182,7 @@ static void hear_warden(struct supervisor *s)
 		break;
 	case WARDEN_READY:
 	case WARDEN_NONE:
+	case WARDEN_DONE:
 		break;
 	}
 }

@@ -38,6 +38,7 @@ struct warden {
 	int run_fd;  /* the run's record, from WARDEN_READY on; held open, it keeps the record alive
 		      */
 	bool ready;
+	bool done;
 	const char *state_folder; /* borrowed from the config: keep it until warden_finish */
 };
 
@@ -63,6 +64,7 @@ enum warden_news {
 	WARDEN_READY,  /* placeholders and watches stand; said once */
 	WARDEN_FAILED, /* err is filled. Before WARDEN_READY: set-up failed, nothing is left on
 			  disk. After it: a name could not be kept closed, init has been killed */
+	WARDEN_DONE,   /* init is dead and the placeholders are removed; said again if read again */
 	WARDEN_GONE,   /* killed: end the run, then warden_finish */
 };
 
@@ -84,14 +86,13 @@ void warden_over(struct warden *w);
 void warden_finish(struct warden *w);
 
 /* Init's side. */
-#define WARDEN_STOPPED_MAX 64
+#define WARDEN_WAKE_MAX 8
 
 struct warden_init {
 	int fd;      /* -1 when there is no warden; poll for POLLIN */
 	bool frozen; /* everything but init is stopped: do not report or act on stops */
-	unsigned nstopped;
-	pid_t stopped[WARDEN_STOPPED_MAX]; /* stopped by job control before the freeze */
-	bool many; /* more than fit: nobody is woken who might not have been stopped by us */
+	unsigned nwake;
+	pid_t wake[WARDEN_WAKE_MAX]; /* to be continued at the thaw */
 };
 
 /* In init, first thing after the clone: takes init's end, closes the supervisor's. */
