@@ -18,14 +18,10 @@
 
 #define ATTR_BASE (MOUNT_ATTR_NOSUID | MOUNT_ATTR_NODEV)
 
-/* File systems of our own: only on these may folders and files be made. */
-#define OWN_MAX 32
-
 struct builder {
 	int root;
-	dev_t own[OWN_MAX];
-	size_t nown;
-	unsigned files;      /* own files that had to be bound over a system's */
+	dev_t own;           /* our tmpfs: only on it may folders and files be made */
+	unsigned kept;       /* own files and folders that had to be bound over a system's */
 	bool guarded_ready;
 	bool as_root;
 	struct warden_init *warden;
@@ -77,24 +73,8 @@ static bool is_own(struct builder *b, int fd)
 	if (fstat(fd, &st) < 0) {
 		return false;
 	}
-	for (size_t i = 0; i < b->nown; i++) {
-		if (b->own[i] == st.st_dev) {
-			return true;
-		}
-	}
 	errno = EXDEV;
-	return false;
-}
-
-static bool remember_own(struct builder *b, int fd)
-{
-	struct stat st;
-
-	if (b->nown == OWN_MAX || fstat(fd, &st) < 0) {
-		return false;
-	}
-	b->own[b->nown++] = st.st_dev;
-	return true;
+	return st.st_dev == b->own;
 }
 
 /* The folder that holds `path`, made with those above it where our own file system lacks them.
@@ -193,7 +173,7 @@ static bool own_file(struct builder *b, const struct plan_op *op, const char *te
 	if (is_own(b, parent)) {
 		return write_own(parent, name, text, len, op->mode) || fail(b, op, "make");
 	}
-	snprintf(kept, sizeof(kept), "run/lnk/file-%u", b->files++);
+	snprintf(kept, sizeof(kept), "run/lnk/own-%u", b->kept++);
 	auto_close int at = look(b, op->path);
 	if (at < 0 || !write_own(b->root, kept, text, len, op->mode)) {
 		return fail(b, op, "make");
@@ -239,17 +219,18 @@ static bool do_link(struct builder *b, const struct plan_op *op)
 	       fail(b, op, "make the link");
 }
 
-static bool do_tmpfs(struct builder *b, const struct plan_op *op)
+/* A folder of our tmpfs as a mount of its own: it stays writable when the root is sealed, and
+ * covers what the host has there. */
+static bool do_private(struct builder *b, const struct plan_op *op)
 {
-	char size[32];
-	char mode[16];
-	const char *options[] = {"size", size, "mode", mode, "nr_inodes", "1m", NULL};
+	char kept[64];
 
-	snprintf(size, sizeof(size), "%llu", (unsigned long long)op->size);
-	snprintf(mode, sizeof(mode), "%04o", (unsigned)op->mode);
-	auto_close int mount = mounts_new("tmpfs", ATTR_BASE, options);
-	return (mount >= 0 && remember_own(b, mount) && attach_own(b, op, mount)) ||
-	       fail(b, op, "mount a tmpfs at");
+	snprintf(kept, sizeof(kept), "run/lnk/own-%u", b->kept++);
+	if (mkdirat(b->root, kept, op->mode) < 0) {
+		return fail(b, op, "make a private");
+	}
+	auto_close int mount = sys_open_tree(b->root, kept, OPEN_TREE_CLONE | OPEN_TREE_CLOEXEC);
+	return (mount >= 0 && attach_own(b, op, mount)) || fail(b, op, "make a private");
 }
 
 /* Opens the host's file again in this mount namespace, without following links, and compares it
@@ -455,8 +436,8 @@ static bool run_op(struct builder *b, const struct plan *plan, const struct plan
 		return do_file(b, op);
 	case PLAN_LINK:
 		return do_link(b, op);
-	case PLAN_TMPFS:
-		return do_tmpfs(b, op);
+	case PLAN_PRIVATE:
+		return do_private(b, op);
 	case PLAN_PROC:
 		return do_proc(b, op);
 	case PLAN_DEVICES:
@@ -480,16 +461,19 @@ static bool run_op(struct builder *b, const struct plan *plan, const struct plan
 
 /* An empty tmpfs, attached over "/": lookups of absolute paths still start below it, in the old
  * root, until pivot_root. */
-static bool new_root(struct builder *b)
+static bool new_root(struct builder *b, uint64_t bytes)
 {
-	static const char *const options[] = {"size", "16m", "mode", "0755", "nr_inodes", "64k",
-					      NULL};
+	char size[32];
+	const char *const options[] = {"size", size, "mode", "0755", "nr_inodes", "1m", NULL};
+	struct stat st;
 
+	snprintf(size, sizeof(size), "%llu", (unsigned long long)bytes);
 	b->root = mounts_new("tmpfs", ATTR_BASE, options);
-	if (b->root < 0 || !remember_own(b, b->root) ||
+	if (b->root < 0 || fstat(b->root, &st) < 0 ||
 	    sys_move_mount(b->root, "", AT_FDCWD, "/", MOVE_MOUNT_F_EMPTY_PATH) < 0) {
 		return err_set(b->err, ERR_SETUP, errno, "cannot mount the sandbox's root");
 	}
+	b->own = st.st_dev;
 	if (mkdirat(b->root, "run", 0755) < 0 || mkdirat(b->root, "run/lnk", 0755) < 0 ||
 	    mkdirat(b->root, GUARD_CLOSED_DIR, 0) < 0 ||
 	    mknodat(b->root, GUARD_CLOSED_FILE, S_IFREG, 0) < 0) {
@@ -512,7 +496,7 @@ bool mounts_build(const struct plan *plan, struct warden_init *warden, struct er
 	struct builder b = {.root = -1, .warden = warden, .err = err, .as_root = plan->as_root};
 	mode_t mask = umask(0);
 
-	bool ok = new_root(&b);
+	bool ok = new_root(&b, plan->private_bytes);
 	for (size_t i = 0; ok && i < plan->ops.n; i++) {
 		ok = run_op(&b, plan, &plan->ops.v[i]);
 	}

@@ -62,10 +62,9 @@ static void empty_program_folders(struct build *b)
 		const char *path = b->facts->program_folders.v[i].real;
 
 		if (!listed_folder(b, path)) {
-			build_op(b, (struct plan_op){.kind = PLAN_TMPFS,
+			build_op(b, (struct plan_op){.kind = PLAN_PRIVATE,
 						     .path = path,
-						     .mode = 0755,
-						     .size = PLAN_ROOT_BYTES});
+						     .mode = 0755});
 		}
 	}
 }
@@ -223,7 +222,8 @@ static void program_notes(struct build *b)
 	for (size_t i = 0; i < p->at.links.n; i++) {
 		const char *link = p->at.links.v[i].path;
 
-		if (!build_is_open(b, link) && build_is_open(b, p->at.real)) {
+		if (!build_is_open(b, link) && !str_set_has(&b->links, link) &&
+		    build_is_open(b, p->at.real)) {
 			closed_note(b, name, link);
 			break;
 		}

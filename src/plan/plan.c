@@ -148,6 +148,10 @@ bool plan_make(const struct spec *spec, const struct facts *facts,
 			  .errs = errs};
 	unsigned before = errs->total;
 
+	plan.private_bytes = facts->memory_bytes / 4;
+	if (plan.private_bytes == 0 || plan.private_bytes > PLAN_PRIVATE_BYTES) {
+		plan.private_bytes = PLAN_PRIVATE_BYTES;
+	}
 	plan.as_root = facts->machine->uid == 0;
 	plan.private_home = build_home_is_private(&b) && options->kept_home == NULL;
 	kernel_notes(&b);

@@ -13,7 +13,7 @@ enum plan_kind {
 	PLAN_FOLDER,    /* a folder `path` of our own, `mode` */
 	PLAN_FILE,      /* a read-only file of our own with `text` */
 	PLAN_LINK,      /* a symbolic link of our own to `text`; one that is there already is kept */
-	PLAN_TMPFS,     /* an empty file system at `path`, `size` bytes, `mode` */
+	PLAN_PRIVATE,   /* an empty folder of the sandbox's own, `mode`; gone with the run */
 	PLAN_PROC,      /* a fresh procfs */
 	PLAN_DEVICES,   /* null, zero, full, random, urandom, tty, pts, shm, mqueue at /dev */
 	PLAN_BIND,      /* the host's `source` at `path`; PLAN_READ_ONLY; dev/ino are checked */
@@ -48,7 +48,6 @@ struct plan_op {
 	unsigned flags;
 	unsigned rights;    /* ALLOW */
 	mode_t mode;
-	uint64_t size;      /* TMPFS, bytes */
 	dev_t dev;          /* BIND: of the source when it was checked */
 	ino_t ino;
 	struct origin from; /* the line of the spec it comes from; all zero: always done */
@@ -63,6 +62,7 @@ struct plan_note {
 struct plan {
 	FACT_LIST(struct plan_op) ops;
 	FACT_LIST(struct plan_note) notes;
+	uint64_t private_bytes; /* bound of all private folders together */
 	bool commands_listed;   /* loaders and memfd are closed too */
 	bool user_namespaces;   /* the program may make user namespaces */
 	bool as_root;           /* the caller is root: modes of procfs do not stop a write */
@@ -78,9 +78,9 @@ struct plan_options {
 	const char *kept_home;  /* host folder that keeps the private home; NULL: tmpfs */
 };
 
-/* Bounds of the private folders, in bytes; a fork bomb's writes end there. */
-#define PLAN_ROOT_BYTES    (16ULL << 20)
-#define PLAN_PRIVATE_BYTES (4ULL << 30)
+/* The private folders share one tmpfs of a quarter of the machine's memory, this much at most: a
+ * fork bomb's writes end there. */
+#define PLAN_PRIVATE_BYTES (16ULL << 30)
 
 /* Makes the plan. Refuses with ERR_NOT_PERMITTED (126) or ERR_NOT_FOUND (127) when PROGRAM
  * cannot run, with ERR_SPEC for grants that cannot be (a missing write folder). */

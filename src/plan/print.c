@@ -6,7 +6,7 @@
 
 static const char *const kind_names[PLAN_KIND_COUNT] = {
 	[PLAN_FOLDER] = "folder", [PLAN_FILE] = "file",       [PLAN_LINK] = "link",
-	[PLAN_TMPFS] = "tmpfs",   [PLAN_PROC] = "proc",       [PLAN_DEVICES] = "devices",
+	[PLAN_PRIVATE] = "private", [PLAN_PROC] = "proc",       [PLAN_DEVICES] = "devices",
 	[PLAN_BIND] = "bind",     [PLAN_COPY] = "copy",       [PLAN_SEAL] = "seal",
 	[PLAN_PIN] = "pin",       [PLAN_COVER] = "cover",     [PLAN_LOADER] = "loader",
 	[PLAN_ALLOW] = "allow",
@@ -49,9 +49,8 @@ static void print_detail(const struct plan_op *op, FILE *out)
 		fputs(" ->", out);
 		print_path(op->text, out);
 	}
-	if (op->kind == PLAN_TMPFS) {
-		fprintf(out, " size=%lluM mode=%04o", (unsigned long long)(op->size >> 20),
-			(unsigned)op->mode);
+	if (op->kind == PLAN_PRIVATE) {
+		fprintf(out, " mode=%04o", (unsigned)op->mode);
 	}
 	if (op->kind == PLAN_ALLOW) {
 		print_rights(op->rights, out);

@@ -35,7 +35,8 @@ static const char *subject(const struct refuse_rules *r, const struct spec_item 
 	while (n > 1 && item->text[n - 1] == '/') {
 		n--;
 	}
-	if ((strlen(real) == n && strncmp(real, item->text, n) == 0) || str_eq(at->real, item->path)) {
+	if ((strlen(real) == n && strncmp(real, item->text, n) == 0) ||
+	    str_eq(at->real, item->path)) {
 		if (item->text[0] == '/' || item->text[0] == '~') {
 			return arena_strdup(r->arena, shown);
 		}
@@ -47,11 +48,21 @@ static const char *subject(const struct refuse_rules *r, const struct spec_item 
 static const struct {
 	const char *folder, *variable;
 } movable[] = {
-	{".cargo", "CARGO_HOME"},   {".rustup", "RUSTUP_HOME"},      {".npm", "npm_config_cache"},
-	{".cache", "XDG_CACHE_HOME"}, {".gradle", "GRADLE_USER_HOME"}, {".nuget", "NUGET_PACKAGES"},
-	{".gem", "GEM_HOME"},       {".pyenv", "PYENV_ROOT"},        {".nvm", "NVM_DIR"},
-	{".deno", "DENO_DIR"},      {".bun", "BUN_INSTALL"},         {".config", "XDG_CONFIG_HOME"},
-	{".local", "XDG_DATA_HOME"}, {".ollama", "OLLAMA_MODELS"},    {".conda", "CONDA_PKGS_DIRS"},
+	{".cargo", "CARGO_HOME"},
+	{".rustup", "RUSTUP_HOME"},
+	{".npm", "npm_config_cache"},
+	{".cache", "XDG_CACHE_HOME"},
+	{".gradle", "GRADLE_USER_HOME"},
+	{".nuget", "NUGET_PACKAGES"},
+	{".gem", "GEM_HOME"},
+	{".pyenv", "PYENV_ROOT"},
+	{".nvm", "NVM_DIR"},
+	{".deno", "DENO_DIR"},
+	{".bun", "BUN_INSTALL"},
+	{".config", "XDG_CONFIG_HOME"},
+	{".local", "XDG_DATA_HOME"},
+	{".ollama", "OLLAMA_MODELS"},
+	{".conda", "CONDA_PKGS_DIRS"},
 };
 
 static void dot_hint(const struct refuse_rules *r, const struct path_info *at, const char *folder,
@@ -62,14 +73,16 @@ static void dot_hint(const struct refuse_rules *r, const struct path_info *at, c
 	for (size_t i = 0; i < ARRAY_LEN(movable); i++) {
 		if (str_eq(movable[i].folder, name)) {
 			err_hint(err,
-				 "the sandbox has a home of its own, which --keep-home keeps from run to "
+				 "the sandbox has a home of its own, which --keep-home keeps from "
+				 "run to "
 				 "run; or keep it in the project: --env %s=<a folder of write>",
 				 movable[i].variable);
 			return;
 		}
 	}
 	err_hint(err,
-		 "the sandbox has a home of its own, which --keep-home keeps from run to run; to let "
+		 "the sandbox has a home of its own, which --keep-home keeps from run to run; to "
+		 "let "
 		 "it look at this one: read = [\"%s\"]",
 		 tilde(r, at->name));
 }
@@ -80,29 +93,37 @@ static void explain_home(const struct refuse_rules *r, const char *who, const st
 	const char *folder = tilde(r, found->folder);
 
 	if (found->rule == REFUSE_HOME) {
-		err_set(err, ERR_SPEC, 0, "%s %s your home folder, which a spec file may not write", who,
-			found->holds ? "holds" : "is");
-		err_hint(err, "name the folders it works in: write = [\"~/code/app\"]; to look at all "
-			      "of your home: read = [\"~\"]");
+		err_set(err, ERR_SPEC, 0, "%s %s your home folder, which a spec file may not write",
+			who, found->holds ? "holds" : "is");
+		err_hint(err,
+			 "name the folders it works in: write = [\"~/code/app\"]; to look at all "
+			 "of your home: read = [\"~\"]");
 	} else if (found->rule == REFUSE_DOT) {
 		bool itself = str_eq(at->name, found->folder) || str_eq(at->real, found->folder);
 
 		err_set(err, ERR_SPEC, 0,
-			"%s%s%s: programs outside act on the dot files and folders of your home", who,
-			itself ? "" : " lies in ", itself ? "" : folder);
+			"%s%s%s: programs outside act on the dot files and folders of your home",
+			who, itself ? "" : " lies in ", itself ? "" : folder);
 		dot_hint(r, at, found->folder, err);
 	} else if (found->rule == REFUSE_BIN) {
-		err_set(err, ERR_SPEC, 0, "%s: programs in %s run outside the sandbox", who, folder);
-		err_hint(err, "let it write into a folder of the project, and copy what you trust from "
-			      "there");
+		err_set(err, ERR_SPEC, 0, "%s: programs in %s run outside the sandbox", who,
+			folder);
+		err_hint(err,
+			 "let it write into a folder of the project, and copy what you trust from "
+			 "there");
 	} else {
 		bool itself = str_eq(at->real, found->folder);
 
-		err_set(err, ERR_SPEC, 0, "%s %s%s%s%s leads%s, and programs outside act on that", who,
-			itself ? "is " : found->holds ? "holds " : "lies in ", itself ? "" : folder,
-			itself ? "where " : ", where ", tilde(r, found->via), itself ? "" : " to");
-		err_hint(err, "name folders of write that hold nothing that your home's dot files lead "
-			      "to; to look only, name it in read");
+		err_set(err, ERR_SPEC, 0, "%s %s%s%s%s leads%s, and programs outside act on that",
+			who,
+			itself         ? "is "
+			: found->holds ? "holds "
+				       : "lies in ",
+			itself ? "" : folder, itself ? "where " : ", where ", tilde(r, found->via),
+			itself ? "" : " to");
+		err_hint(err,
+			 "name folders of write that hold nothing that your home's dot files lead "
+			 "to; to look only, name it in read");
 	}
 }
 
@@ -113,8 +134,8 @@ static bool is_virtual_environment(const struct refuse_rules *r, const char *fol
 	struct err ignored;
 	size_t n = (size_t)(path_base(folder) - folder);
 
-	return resolve_path(arena_printf(r->arena, "%.*spyvenv.cfg", (int)n, folder), r->arena, &info,
-			    &ignored) &&
+	return resolve_path(arena_printf(r->arena, "%.*spyvenv.cfg", (int)n, folder), r->arena,
+			    &info, &ignored) &&
 	       info.exists;
 }
 
@@ -125,8 +146,8 @@ static void explain_path(const struct refuse_rules *r, const char *who, const st
 
 	if (found->holds) {
 		err_set(err, ERR_SPEC, 0,
-			"%s holds %s, a folder on your PATH: what is changed there runs outside", who,
-			folder);
+			"%s holds %s, a folder on your PATH: what is changed there runs outside",
+			who, folder);
 	} else if (S_ISDIR(at->mode) || !at->exists) {
 		err_set(err, ERR_SPEC, 0,
 			"%s is a folder on your PATH: what is changed there runs outside", who);
@@ -134,13 +155,17 @@ static void explain_path(const struct refuse_rules *r, const char *who, const st
 		err_set(err, ERR_SPEC, 0, "%s is a program on your PATH, in %s", who, folder);
 	}
 	if (is_virtual_environment(r, found->folder)) {
-		err_hint(err, "run `deactivate` first, so that it is off your PATH; inside, start %s/python, "
-			      "or activate it there",
+		err_hint(err,
+			 "run `deactivate` first, so that it is off your PATH; inside, start "
+			 "%s/python, "
+			 "or activate it there",
 			 folder);
 	} else {
-		err_hint(err, "take %s off PATH in this shell; or name only the folders in there that it "
-			      "has to write",
-			 folder);
+		err_hint(
+			err,
+			"take %s off PATH in this shell; or name only the folders in there that it "
+			"has to write",
+			folder);
 	}
 }
 
@@ -156,25 +181,33 @@ static void explain_sockets(const struct refuse_rules *r, const char *who, bool 
 		own = own && !path_within(found->folder, fixed[i]);
 	}
 	if (str_eq(at->name, found->folder) || str_eq(at->real, found->folder)) {
-		err_set(err, ERR_SPEC, 0, "%s: programs keep sockets there, and what answers on one runs "
-			"outside the sandbox", who);
+		err_set(err, ERR_SPEC, 0,
+			"%s: programs keep sockets there, and what answers on one runs "
+			"outside the sandbox",
+			who);
 	} else {
 		err_set(err, ERR_SPEC, 0,
-			"%s %s %s, where programs keep sockets, and what answers on one runs outside "
+			"%s %s %s, where programs keep sockets, and what answers on one runs "
+			"outside "
 			"the sandbox",
 			who, found->holds ? "holds" : "lies in", folder);
 	}
 	if (own) {
-		err_hint(err, "%s is your temp folder: leave it out for this run, `env -u TMPDIR lnk …`; "
-			      "the sandbox has one of its own",
-			 folder);
+		err_hint(
+			err,
+			"%s is your temp folder: leave it out for this run, `env -u TMPDIR lnk …`; "
+			"the sandbox has one of its own",
+			folder);
 	} else if (found->holds) {
-		err_hint(err, "name the folders in it that are meant, one by one: %s = [\"~/code\", "
-			      "\"/srv/data\"]",
+		err_hint(err,
+			 "name the folders in it that are meant, one by one: %s = [\"~/code\", "
+			 "\"/srv/data\"]",
 			 write ? "write" : "read");
 	} else {
-		err_hint(err, "the sandbox has its own /tmp and /run, gone at the end; to share files, use a "
-			      "folder of yours: %s = [\"~/exchange\"]",
+		err_hint(err,
+			 "the sandbox has its own /tmp and /run, gone at the end; to share files, "
+			 "use a "
+			 "folder of yours: %s = [\"~/exchange\"]",
 			 write ? "write" : "read");
 	}
 }
@@ -185,13 +218,15 @@ static void explain_spec(const struct refuse_rules *r, const char *who, const st
 	const char *file = path_base(tilde(r, found->folder));
 
 	if (!found->holds) {
-		err_set(err, ERR_SPEC, 0, "%s is this spec: a program could change its next run", who);
+		err_set(err, ERR_SPEC, 0, "%s is this spec: a program could change its next run",
+			who);
 		err_hint(err, "leave it out of write; to show it to the program, name it in read");
 		return;
 	}
 	err_set(err, ERR_SPEC, 0, "%s holds this spec: a program could change its next run", who);
-	err_hint(err, "keep the spec outside of what it opens: mkdir -p ~/specs && mv %s ~/specs/, and "
-		      "write the folder there as \"%s\"",
+	err_hint(err,
+		 "keep the spec outside of what it opens: mkdir -p ~/specs && mv %s ~/specs/, and "
+		 "write the folder there as \"%s\"",
 		 file, tilde(r, at->name));
 }
 
@@ -203,8 +238,9 @@ static void explain_project_dot(const struct refuse_rules *r, const char *who,
 
 	err_set(err, ERR_SPEC, 0, "%s: what is in a project's %s runs outside the sandbox", who,
 		path_base(found->folder));
-	err_hint(err, "write the project's folder and name it again: write = [\"%s\"], "
-		      "write_dot_files = [\"%s\"]",
+	err_hint(err,
+		 "write the project's folder and name it again: write = [\"%s\"], "
+		 "write_dot_files = [\"%s\"]",
 		 project, project);
 }
 
@@ -215,21 +251,25 @@ static void explain_fixed(const struct refuse_rules *r, const char *who, bool wr
 	const char *how = found->holds ? "holds" : "lies in";
 
 	if (found->rule == REFUSE_LINK_FOLDER) {
-		err_set(err, ERR_SPEC, 0, "%s %s %s, Link's own folder: it stays closed to what it runs",
-			who, how, folder);
+		err_set(err, ERR_SPEC, 0,
+			"%s %s %s, Link's own folder: it stays closed to what it runs", who, how,
+			folder);
 		if (found->holds) {
 			err_hint(err, "name the folders in it that are meant, one by one");
 		} else {
 			err_hint(err, "take the entry out; give the program a folder of your own");
 		}
 	} else if (found->rule == REFUSE_SYSTEM) {
-		err_set(err, ERR_SPEC, 0, "%s %s %s, a folder of the system, which is read only", who,
-			how, folder);
-		err_hint(err, "install into a folder of your own (--prefix=~/code/app/out); the system's "
-			      "folders can be read without an entry");
+		err_set(err, ERR_SPEC, 0, "%s %s %s, a folder of the system, which is read only",
+			who, how, folder);
+		err_hint(
+			err,
+			"install into a folder of your own (--prefix=~/code/app/out); the system's "
+			"folders can be read without an entry");
 	} else {
-		err_set(err, ERR_SPEC, 0, "%s %s %s, which is the kernel's: the sandbox has its own", who,
-			how, folder);
+		err_set(err, ERR_SPEC, 0,
+			"%s %s %s, which is the kernel's: the sandbox has its own", who, how,
+			folder);
 		err_hint(err, "take the entry out: %s",
 			 write ? "what a program needs to write of it is there"
 			       : "what a program needs of it is there");

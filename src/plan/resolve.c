@@ -1,13 +1,16 @@
 #include "plan/resolve.h"
 
+#include "base/fd.h"
 #include "base/str.h"
 
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
+#include <linux/openat2.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <sys/syscall.h>
 #include <unistd.h>
 
 /* As the kernel counts (path_resolution(7)). */
@@ -116,6 +119,35 @@ static bool add_missing(struct walk *w, const char *name, struct arena *arena,
 	return true;
 }
 
+static void fill(struct path_info *info, const char *real, const struct stat *st)
+{
+	info->real = real;
+	info->exists = true;
+	info->mode = st->st_mode;
+	info->dev = st->st_dev;
+	info->ino = st->st_ino;
+	info->uid = st->st_uid;
+}
+
+/* True when `name` exists and no part of it is a link: one look instead of one for each part. */
+static bool without_links(const char *name, struct path_info *info)
+{
+	struct open_how how = {.flags = O_PATH | O_CLOEXEC, .resolve = RESOLVE_NO_SYMLINKS};
+	struct stat st;
+
+	/* Not in normal form: its parts must be looked at. */
+	if (name[0] != '/' || strstr(name, "//") != NULL || strstr(name, "/.") != NULL ||
+	    (name[1] != '\0' && name[strlen(name) - 1] == '/')) {
+		return false;
+	}
+	auto_close int fd = (int)syscall(SYS_openat2, AT_FDCWD, name, &how, sizeof(how));
+	if (fd < 0 || fstat(fd, &st) < 0) {
+		return false;
+	}
+	fill(info, info->name, &st);
+	return true;
+}
+
 bool resolve_path(const char *name, struct arena *arena, struct path_info *ret_info,
 		  struct err *err)
 {
@@ -124,6 +156,10 @@ bool resolve_path(const char *name, struct arena *arena, struct path_info *ret_i
 	char part[NAME_MAX + 1];
 	struct stat st;
 
+	if (without_links(info.name, &info)) {
+		*ret_info = info;
+		return true;
+	}
 	if (snprintf(w.rest, sizeof(w.rest), "%s", name) >= (int)sizeof(w.rest)) {
 		return too_long(name, err);
 	}
@@ -166,12 +202,7 @@ bool resolve_path(const char *name, struct arena *arena, struct path_info *ret_i
 	if (w.done_len == 0 && lstat("/", &st) < 0) {
 		return err_set(err, ERR_SETUP, errno, "cannot look at /");
 	}
-	info.real = arena_strdup(arena, w.done_len > 0 ? w.done : "/");
-	info.exists = true;
-	info.mode = st.st_mode;
-	info.dev = st.st_dev;
-	info.ino = st.st_ino;
-	info.uid = st.st_uid;
+	fill(&info, arena_strdup(arena, w.done_len > 0 ? w.done : "/"), &st);
 	*ret_info = info;
 	return true;
 }

@@ -83,13 +83,7 @@ static void etc_files(struct build *b)
 
 static void private_folder(struct build *b, const char *path, mode_t mode)
 {
-	uint64_t size = b->facts->memory_bytes / 8;
-
-	if (size == 0 || size > PLAN_PRIVATE_BYTES) {
-		size = PLAN_PRIVATE_BYTES;
-	}
-	build_op(b, (struct plan_op){.kind = PLAN_TMPFS, .path = path, .mode = mode,
-				     .size = size});
+	build_op(b, (struct plan_op){.kind = PLAN_PRIVATE, .path = path, .mode = mode});
 }
 
 static void home(struct build *b)
