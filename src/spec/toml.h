@@ -10,8 +10,9 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* Nesting of arrays and inline tables that is read; deeper is an error, so that the reader's own
- * stack stays small. The corpus's deepest file needs far less. */
+/* How many tables and arrays may lie around a value, whether written with brackets, in headers or
+ * as the parts of a dotted key; deeper is an error, so that the stack of the reader and of those
+ * who walk the tree stays small. Files that people write need far less. */
 #define TOML_DEPTH_MAX 128
 
 enum toml_type {
@@ -36,8 +37,8 @@ struct toml_pos {
 struct toml_value;
 
 struct toml_entry {
-	const char *key; /* NUL-terminated; may hold further NULs, see key_len */
-	size_t key_len;  /* bytes */
+	const char *key;         /* NUL-terminated; may hold further NULs, see key_len */
+	size_t key_len;          /* bytes */
 	struct toml_pos key_pos; /* where the key's part of a dotted key or header stands */
 	struct toml_value *value;
 };
@@ -49,8 +50,9 @@ struct toml_value {
 		struct {
 			const char *s; /* NUL-terminated; may hold further NULs */
 			size_t len;    /* bytes */
-		} str;                 /* TOML_STRING, and the date types in normal form:
-					  "1979-05-27T07:32:00.5Z", 'T' and 'Z' in capitals */
+		} str; /* TOML_STRING (line ends in it are LF), and the date types in
+			  normal form: "1979-05-27T07:32:00.5Z", 'T' and 'Z' in
+			  capitals */
 		int64_t integer;
 		double number;
 		bool boolean;
