@@ -188,17 +188,26 @@ static bool explain_missing_kind(char *hint, size_t cap)
 	return false;
 }
 
-/* clone(CLONE_NEWUSER) is refused to who runs in a chroot; the real root is then hidden from an
- * ordinary user, so this is a guess by the root folder's inode. */
+/* clone(CLONE_NEWUSER) is refused in a chroot. There, when its root is no mount of its own, no line
+ * of the list of mounts has "/" as its fifth field. */
 static bool explain_chroot(char *hint, size_t cap)
 {
-	char mine[512];
-	char real[512];
+	char list[16384];
 
-	/* The list of mounts of a process in a chroot does not hold its root. */
-	if (!read_text("/proc/self/mountinfo", mine, sizeof(mine)) ||
-	    !read_text("/proc/1/mountinfo", real, sizeof(real)) || str_eq(mine, real)) {
+	if (!read_text("/proc/self/mountinfo", list, sizeof(list)) || list[0] == '\0') {
 		return false;
+	}
+	for (const char *line = list; *line != '\0';
+	     line += strcspn(line, "\n"), line += *line != '\0') {
+		const char *field = line;
+
+		for (int i = 0; i < 4; i++) {
+			field += strcspn(field, " \n");
+			field += *field == ' ';
+		}
+		if (str_starts(field, "/ ")) {
+			return false;
+		}
 	}
 	return because(hint, cap,
 		       "in a chroot the kernel refuses user namespaces: enter it with a mount "
@@ -221,11 +230,9 @@ static bool explain_namespaces(int err, char *hint, size_t cap)
 			       "kernel.unprivileged_userns_clone=1`, and write it into a file of "
 			       "/etc/sysctl.d to keep it");
 	}
-	if ((err == EPERM || err == ENOSYS) && (explain_container(hint, cap))) {
-		return true;
-	}
 	if ((err == EPERM || err == ENOSYS) && filtered()) {
-		return because(hint, cap,
+		return explain_container(hint, cap) ||
+		       because(hint, cap,
 			       "a system-call filter of whatever started lnk forbids namespaces: "
 			       "one sandbox does not run in another without its leave");
 	}
