@@ -482,11 +482,11 @@ static bool new_root(struct builder *b, uint64_t bytes)
 	return true;
 }
 
-static bool enter_root(struct builder *b)
+bool mounts_enter(struct err *err)
 {
-	if (fchdir(b->root) < 0 || sys_pivot_root(".", ".") < 0 ||
-	    syscall(SYS_umount2, ".", MNT_DETACH) < 0 || chdir("/") < 0) {
-		return err_set(b->err, ERR_SETUP, errno, "cannot enter the sandbox's root");
+	if (sys_pivot_root(".", ".") < 0 || syscall(SYS_umount2, ".", MNT_DETACH) < 0 ||
+	    chdir("/") < 0) {
+		return err_set(err, ERR_SETUP, errno, "cannot enter the sandbox's root");
 	}
 	return true;
 }
@@ -500,7 +500,10 @@ bool mounts_build(const struct plan *plan, struct warden_init *warden, struct er
 	for (size_t i = 0; ok && i < plan->ops.n; i++) {
 		ok = run_op(&b, plan, &plan->ops.v[i]);
 	}
-	ok = ok && guard_ready(&b) && enter_root(&b);
+	ok = ok && guard_ready(&b);
+	if (ok && fchdir(b.root) < 0) {
+		ok = err_set(err, ERR_SETUP, errno, "cannot go to the sandbox's root");
+	}
 	fd_close(&b.root);
 	umask(mask);
 	return ok;
