@@ -374,8 +374,10 @@ void registry_remove(const struct registry_entry *e)
 	}
 }
 
-void registry_remove_all(const struct registry_entries *own, const struct registry_entries *living)
+void registry_remove_all(struct registry_entries *own, const struct registry_entries *living)
 {
+	/* By path, from the end: what lies in a folder goes before it. */
+	sort_entries(own);
 	for (size_t i = own->n; i-- > 0;) {
 		if (registry_find(living, own->v[i].path) == NULL) {
 			registry_remove(&own->v[i]);
@@ -394,6 +396,7 @@ static void bury(const struct registry *r, const char *name, struct arena *arena
 		return;
 	}
 	registry_read(fd, arena, &dead);
+	sort_entries(&dead);
 	for (size_t i = dead.n; i-- > 0;) {
 		if (registry_find(living, dead.v[i].path) == NULL &&
 		    registry_find(own, dead.v[i].path) == NULL) {

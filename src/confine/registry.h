@@ -80,9 +80,9 @@ int registry_open_parent(const struct registry_entry *entry);
 /* Removes the folder of an entry when it still is the empty folder that was made. */
 void registry_remove(const struct registry_entry *entry);
 
-/* With the lock held: removes the folders of `own`, the last first, but for those that a living
- * run lists. */
-void registry_remove_all(const struct registry_entries *own, const struct registry_entries *living);
+/* With the lock held: removes the folders of `own`, but for those that a living run lists. Sorts
+ * `own`. */
+void registry_remove_all(struct registry_entries *own, const struct registry_entries *living);
 
 /* With the lock held: deletes the record open as `fd` from the folder. */
 void registry_delete_record(const struct registry *r, int fd);

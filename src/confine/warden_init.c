@@ -138,6 +138,9 @@ bool warden_init_serve(struct warden_init *wi)
 	if (got <= 0) {
 		return got == 0;
 	}
+	if (getpid() != 1) {
+		return false; /* kill(-1) below means everything in the sandbox, and nothing else */
+	}
 	switch (msg.head.kind) {
 	case WARDEN_MSG_FREEZE:
 		kill(-1, SIGSTOP);

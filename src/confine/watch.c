@@ -21,10 +21,11 @@
 	(IN_CREATE | IN_DELETE | IN_MOVED_FROM | IN_MOVED_TO | IN_DELETE_SELF | IN_MOVE_SELF |     \
 	 IN_ONLYDIR | IN_EXCL_UNLINK)
 
-static size_t add_node(struct watch *w, const char *path, size_t len, size_t name, size_t parent)
+static size_t add_node(struct watch *w, size_t via, size_t len, size_t name, size_t parent)
 {
 	size_t i = w->nodes.n;
-	struct watch_node node = {.path = path,
+	struct watch_node node = {.via = via,
+				  .path = w->names[via].path,
 				  .len = len,
 				  .name = name,
 				  .parent = parent,
@@ -67,7 +68,7 @@ static bool open_base(struct watch *w, const struct warden_name *name, struct ba
 			str_printable(path, shown, sizeof(shown)));
 		return err_at(err, &name->from);
 	}
-	base.node = add_node(w, name->path, name->base_len, 0, w->nodes.n);
+	base.node = add_node(w, (size_t)(name - w->names), name->base_len, 0, w->nodes.n);
 	base.last = base.node;
 	w->nodes.v[base.node].base_fd = fd;
 	ARENA_PUSH(&w->arena, bases, base);
@@ -108,7 +109,7 @@ static void add_name(struct watch *w, size_t index, struct base *base)
 		size_t start = w->nodes.v[at].len + 1;
 		size_t len = strcspn(path + start, "/");
 
-		at = add_node(w, path, start + len, start, at);
+		at = add_node(w, index, start + len, start, at);
 	}
 	if (w->nodes.v[at].guard == WATCH_NO_GUARD) {
 		w->nodes.v[at].guard = index;
@@ -246,10 +247,7 @@ static bool watch_failed(const struct watch *w, const struct watch_node *node, i
 		err_hint(err, "guarded names lie in it, so it has to be readable: chmod u+r %s",
 			 shown);
 	}
-	if (node->guard != WATCH_NO_GUARD) {
-		err_at(err, &w->names[node->guard].from);
-	}
-	return false;
+	return err_at(err, &w->names[node->via].from);
 }
 
 /* O_PATH descriptor of what stands at the first `len` bytes of a path; the last part is not

@@ -18,7 +18,8 @@
 
 /* A part of a path: a granted folder (parent is itself), a folder on the way, or a guarded name. */
 struct watch_node {
-	const char *path; /* of a guarded name through it; its first `len` bytes are this node's */
+	size_t via;       /* index of a guarded name that it is on the way to */
+	const char *path; /* that name's; its first `len` bytes are this node's */
 	size_t len;
 	size_t name; /* where the last part starts in path */
 	size_t parent;
