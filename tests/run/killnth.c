@@ -21,9 +21,9 @@
 #include <time.h>
 #include <unistd.h>
 
-#define MAX_TASKS   256
-#define GRACE_MS    2000
-#define RUN_MAX_MS  20000
+#define MAX_TASKS  256
+#define GRACE_MS   2000
+#define RUN_MAX_MS 20000
 #define OPTIONS                                                                                    \
 	(PTRACE_O_TRACESYSGOOD | PTRACE_O_TRACEFORK | PTRACE_O_TRACEVFORK | PTRACE_O_TRACECLONE |  \
 	 PTRACE_O_TRACEEXEC)
@@ -80,8 +80,10 @@ static struct task *add(struct run *run, pid_t pid, struct task *parent)
 	if (parent == NULL) {
 		snprintf(task->label, sizeof(task->label), "0");
 	} else {
-		snprintf(task->label, sizeof(task->label), "%.48s.%u", parent->label,
-			 parent->children++);
+		char label[sizeof(task->label)];
+
+		snprintf(label, sizeof(label), "%.48s.%u", parent->label, parent->children++);
+		memcpy(task->label, label, sizeof(label));
 	}
 	return task;
 }
