@@ -259,6 +259,28 @@ static bool kept_home(struct run *r, const char **ret_folder)
 	return true;
 }
 
+/* A descriptor of a folder would lead out of the sandbox: `..` is looked up from where it was
+ * opened, and neither mounts nor Landlock stand in the way of every call. */
+static bool check_descriptors(struct run *r)
+{
+	struct stat st;
+
+	for (size_t i = 0; i < 3 + r->nfds; i++) {
+		int fd = i < 3 ? (int)i : r->fds[i - 3];
+		int flags = fcntl(fd, F_GETFL);
+
+		if (flags >= 0 && fstat(fd, &st) == 0 &&
+		    (S_ISDIR(st.st_mode) || (flags & O_PATH) != 0)) {
+			return usage(r, i < 3 ? NULL : "--fd",
+				     arena_printf(&r->arena, "descriptor %d is a folder or names a "
+						  "file without opening it", fd),
+				     "such a descriptor leads out of the sandbox: pass an open file, "
+				     "pipe or socket, or close it");
+		}
+	}
+	return true;
+}
+
 static bool make_plan(struct run *r)
 {
 	struct facts_wanted wanted = {.program = r->program[0]};
@@ -266,7 +288,7 @@ static bool make_plan(struct run *r)
 				       .user_namespaces = r->given[RUN_USER_NAMESPACES]};
 	struct err failure;
 
-	if (!kept_home(r, &options.kept_home)) {
+	if (!check_descriptors(r) || !kept_home(r, &options.kept_home)) {
 		return false;
 	}
 	if (!facts_gather(&r->spec, &r->machine, &wanted, &r->arena, &r->facts, &failure)) {
@@ -290,7 +312,7 @@ static bool start(struct run *r, int *ret_status)
 	struct confine_config config = {
 		.plan = &r->plan,
 		.machine = &r->machine,
-		.landlock_abi = r->facts.landlock_abi,
+		.landlock_abi = r->facts.kernel.landlock_abi,
 		.argv = r->program,
 		.envp = envp,
 		.path = r->machine.path,

@@ -5,6 +5,7 @@
 #include "confine/mounts.h"
 #include "confine/sys.h"
 #include "confine/testguard.h"
+#include "plan/kernel.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -54,8 +55,12 @@ bool loader_close(const struct plan *plan, int *ret_fd, struct err *err)
 			misc = mounts_new("binfmt_misc", 0, NULL);
 		}
 		if (misc < 0) {
-			return err_set(err, ERR_SETUP, errno,
-				       "cannot mount a binfmt_misc of the sandbox's own");
+			int sys = errno;
+
+			err_set(err, ERR_SETUP, sys,
+				"cannot mount a binfmt_misc of the sandbox's own");
+			kernel_explain("binfmt", sys, err->hint, sizeof(err->hint));
+			return false;
 		}
 		if (!close_one(misc, &plan->ops.v[i], number++, err)) {
 			return false;

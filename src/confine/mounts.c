@@ -5,6 +5,7 @@
 #include "confine/guardname.h"
 #include "confine/sys.h"
 #include "confine/testguard.h"
+#include "plan/kernel.h"
 
 #include <limits.h>
 #include <stdio.h>
@@ -351,7 +352,11 @@ static bool do_proc(struct builder *b, const struct plan_op *op)
 	auto_close int mount = mounts_new("proc", ATTR_BASE | MOUNT_ATTR_NOEXEC, options);
 
 	if (mount < 0 || !attach_own(b, op, mount)) {
-		return fail(b, op, "mount a fresh procfs at");
+		int sys = errno;
+
+		fail(b, op, "mount a fresh procfs at");
+		kernel_explain("proc", sys, b->err->hint, sizeof(b->err->hint));
+		return false;
 	}
 	for (size_t i = 0; i < (b->as_root ? ARRAY_LEN(sealed) : 1); i++) {
 		if (!self_bind(b, op, sealed[i])) {
@@ -471,7 +476,11 @@ static bool new_root(struct builder *b, uint64_t bytes)
 	b->root = mounts_new("tmpfs", ATTR_BASE, options);
 	if (b->root < 0 || fstat(b->root, &st) < 0 ||
 	    sys_move_mount(b->root, "", AT_FDCWD, "/", MOVE_MOUNT_F_EMPTY_PATH) < 0) {
-		return err_set(b->err, ERR_SETUP, errno, "cannot mount the sandbox's root");
+		int sys = errno;
+
+		err_set(b->err, ERR_SETUP, sys, "cannot mount the sandbox's root");
+		kernel_explain("mount", sys, b->err->hint, sizeof(b->err->hint));
+		return false;
 	}
 	b->own = st.st_dev;
 	if (mkdirat(b->root, "run", 0755) < 0 || mkdirat(b->root, "run/lnk", 0755) < 0 ||

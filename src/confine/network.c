@@ -2,6 +2,7 @@
 
 #include "base/fd.h"
 #include "confine/sys.h"
+#include "plan/kernel.h"
 
 #include <net/if.h>
 #include <sched.h>
@@ -29,7 +30,10 @@ static void *make(void *data)
 	n->tid = syscall(SYS_gettid);
 	/* Of this thread only, until the other one enters it too. */
 	if (unshare(CLONE_NEWNET) < 0) {
-		err_set(&n->err, ERR_SETUP, errno, "cannot make the sandbox's network namespace");
+		int sys = errno;
+
+		err_set(&n->err, ERR_SETUP, sys, "cannot make the sandbox's network namespace");
+		kernel_explain("network", sys, n->err.hint, sizeof(n->err.hint));
 		return NULL;
 	}
 	if (!loopback(&n->err)) {

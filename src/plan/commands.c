@@ -152,13 +152,12 @@ static void loaders(struct build *b)
 	const struct facts *f = b->facts;
 	struct str_set seen = {NULL, 0, 0};
 
-	if (!f->binfmt || f->kernel_major < BINFMT_MAJOR ||
-	    (f->kernel_major == BINFMT_MAJOR && f->kernel_minor < BINFMT_MINOR)) {
+	if (!f->binfmt || !kernel_at_least(&f->kernel, BINFMT_MAJOR, BINFMT_MINOR)) {
 		build_note(b, &nowhere,
 			   "this kernel (%d.%d) has no binfmt_misc for user namespaces (Linux 6.7, "
 			   "module binfmt_misc): a listed program can start an unlisted one through "
 			   "the dynamic loader; see `lnk sandbox doctor`",
-			   f->kernel_major, f->kernel_minor);
+			   f->kernel.major, f->kernel.minor);
 		return;
 	}
 	for (size_t i = 0; i < f->loaders.n; i++) {

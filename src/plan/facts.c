@@ -12,9 +12,7 @@
 #include <stdio.h>
 #include <string.h>
 #include <sys/stat.h>
-#include <sys/syscall.h>
 #include <sys/sysinfo.h>
-#include <sys/utsname.h>
 #include <unistd.h>
 
 static bool add_paths(const struct spec_value *value, struct arena *arena, struct path_fact **ret_v,
@@ -221,20 +219,13 @@ static bool has_binfmt(void)
 	return strstr(buf, "binfmt_misc") != NULL;
 }
 
-static void kernel_facts(struct facts *f)
+static void memory_facts(struct facts *f)
 {
 	struct sysinfo si;
-	struct utsname u;
-	long abi = syscall(SYS_landlock_create_ruleset, NULL, 0, 1U /* VERSION */);
 
-	f->landlock_abi = abi > 0 ? (int)abi : 0;
-	if (uname(&u) < 0 || sscanf(u.release, "%d.%d", &f->kernel_major, &f->kernel_minor) != 2) {
-		f->kernel_major = 0;
-	}
 	if (sysinfo(&si) == 0) {
 		f->memory_bytes = (uint64_t)si.totalram * si.mem_unit;
 	}
-	f->binfmt = f->commands.n > 0 && has_binfmt();
 }
 
 bool facts_gather(const struct spec *spec, const struct machine *machine,
@@ -257,7 +248,9 @@ bool facts_gather(const struct spec *spec, const struct machine *machine,
 	etc_facts(arena, &f);
 	ssh_facts(arena, &f);
 	terminal_facts(arena, &f);
-	kernel_facts(&f);
+	memory_facts(&f);
+	kernel_read(&f.kernel);
+	f.binfmt = f.commands.n > 0 && has_binfmt();
 	*ret_facts = f;
 	return true;
 }

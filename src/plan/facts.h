@@ -3,6 +3,7 @@
 #ifndef LNK_PLAN_FACTS_H
 #define LNK_PLAN_FACTS_H
 
+#include "plan/kernel.h"
 #include "plan/machine.h"
 #include "spec/spec.h"
 
@@ -73,8 +74,7 @@ struct facts {
 	const char *console;  /* the caller's terminal, NULL when there is none */
 	uint64_t memory_bytes;/* of the machine */
 	bool binfmt;          /* the kernel has binfmt_misc; looked up when commands are listed */
-	int landlock_abi;     /* 0: none */
-	int kernel_major, kernel_minor;
+	struct kernel_facts kernel;
 };
 
 struct facts_wanted {

@@ -102,16 +102,27 @@ const char *build_tilde(const struct build *b, const char *path)
 	return path;
 }
 
-/* Second fences that this kernel is too old for: one line each, at every start. */
-static void kernel_notes(struct build *b)
+/* The first Landlock that confines signals and abstract sockets (Linux 6.12). */
+#define ABI_WITH_SCOPES 6
+
+/* Without a first fence nothing starts; second fences that this kernel is too old for are one line
+ * each, at every start. */
+static void kernel_fences(struct build *b)
 {
 	const struct facts *f = b->facts;
 
-	if (f->landlock_abi < 6) {
+	if (f->kernel.landlock_abi < 1) {
+		struct err *err = err_list_next(b->errs);
+
+		err_set(err, ERR_SETUP, f->kernel.landlock_errno, "this kernel offers no Landlock");
+		kernel_explain("landlock", f->kernel.landlock_errno, err->hint, sizeof(err->hint));
+		return;
+	}
+	if (f->kernel.landlock_abi < ABI_WITH_SCOPES) {
 		build_note(b, &nowhere,
 			   "this kernel's Landlock (ABI %d) does not confine signals and abstract "
 			   "sockets (needs Linux 6.12): the program can send signals to this "
-			   "terminal's job; see `lnk sandbox doctor`", f->landlock_abi);
+			   "terminal's job; see `lnk sandbox doctor`", f->kernel.landlock_abi);
 	}
 }
 
@@ -154,7 +165,7 @@ bool plan_make(const struct spec *spec, const struct facts *facts,
 	}
 	plan.as_root = facts->machine->uid == 0;
 	plan.private_home = build_home_is_private(&b) && options->kept_home == NULL;
-	kernel_notes(&b);
+	kernel_fences(&b);
 	build_system(&b);
 	build_files(&b);
 	build_commands(&b);

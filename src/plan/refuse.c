@@ -379,5 +379,6 @@ bool refuse_check(const struct spec *spec, const struct machine *machine, struct
 			check_entry(&rules, keys[k], &value->v[i], errs);
 		}
 	}
+	spec_sort_errors(errs);
 	return errs->total == before;
 }

@@ -193,11 +193,11 @@ static void explain_sockets(const struct refuse_rules *r, const char *who, bool 
 			who, found->holds ? "holds" : "lies in", folder);
 	}
 	if (own) {
-		err_hint(
-			err,
-			"%s is your temp folder: leave it out for this run, `env -u TMPDIR lnk …`; "
-			"the sandbox has one of its own",
-			folder);
+		err_hint(err,
+			 "%s comes from TMPDIR or XDG_RUNTIME_DIR; the sandbox has folders of its "
+			 "own, "
+			 "so start it without: env -u TMPDIR lnk …",
+			 folder);
 	} else if (found->holds) {
 		err_hint(err,
 			 "name the folders in it that are meant, one by one: %s = [\"~/code\", "
@@ -216,6 +216,7 @@ static void explain_spec(const struct refuse_rules *r, const char *who, const st
 			 const struct refuse_found *found, struct err *err)
 {
 	const char *file = path_base(tilde(r, found->folder));
+	const char *away = value_join(r->home.name, "specs", r->arena);
 
 	if (!found->holds) {
 		err_set(err, ERR_SPEC, 0, "%s is this spec: a program could change its next run",
@@ -224,10 +225,14 @@ static void explain_spec(const struct refuse_rules *r, const char *who, const st
 		return;
 	}
 	err_set(err, ERR_SPEC, 0, "%s holds this spec: a program could change its next run", who);
+	/* A folder that the entry does not open. */
+	if (path_within(away, at->name) || path_within(away, at->real)) {
+		away = value_join(r->home.name, "sandbox-specs", r->arena);
+	}
 	err_hint(err,
-		 "keep the spec outside of what it opens: mkdir -p ~/specs && mv %s ~/specs/, and "
-		 "write the folder there as \"%s\"",
-		 file, tilde(r, at->name));
+		 "keep the spec outside of what it opens: mkdir -p %s && mv %s %s/, and write the "
+		 "folder there as \"%s\"",
+		 tilde(r, away), file, tilde(r, away), tilde(r, at->name));
 }
 
 static void explain_project_dot(const struct refuse_rules *r, const char *who,
@@ -244,35 +249,32 @@ static void explain_project_dot(const struct refuse_rules *r, const char *who,
 		 project, project);
 }
 
-static void explain_fixed(const struct refuse_rules *r, const char *who, bool write,
+static void explain_fixed(const struct refuse_rules *r, const char *who, const struct path_info *at,
 			  const struct refuse_found *found, struct err *err)
 {
-	const char *folder = tilde(r, found->folder);
-	const char *how = found->holds ? "holds" : "lies in";
+	bool itself = str_eq(at->name, found->folder) || str_eq(at->real, found->folder);
+	const char *folder = itself ? "" : tilde(r, found->folder);
+	const char *how = itself ? " is" : found->holds ? " holds " : " lies in ";
+	const char *comma = itself ? "" : ",";
 
 	if (found->rule == REFUSE_LINK_FOLDER) {
 		err_set(err, ERR_SPEC, 0,
-			"%s %s %s, Link's own folder: it stays closed to what it runs", who, how,
-			folder);
+			"%s%s%s%s Link's own folder, which stays closed to what it runs", who, how,
+			folder, comma);
 		if (found->holds) {
 			err_hint(err, "name the folders in it that are meant, one by one");
 		} else {
 			err_hint(err, "take the entry out; give the program a folder of your own");
 		}
 	} else if (found->rule == REFUSE_SYSTEM) {
-		err_set(err, ERR_SPEC, 0, "%s %s %s, a folder of the system, which is read only",
-			who, how, folder);
-		err_hint(
-			err,
-			"install into a folder of your own (--prefix=~/code/app/out); the system's "
-			"folders can be read without an entry");
+		err_set(err, ERR_SPEC, 0, "%s%s%s%s a folder of the system, which is read only",
+			who, how, folder, comma);
+		err_hint(err, "install into a folder of your own (--prefix=~/code/app/out); the "
+			      "system's folders can be read without an entry");
 	} else {
-		err_set(err, ERR_SPEC, 0,
-			"%s %s %s, which is the kernel's: the sandbox has its own", who, how,
-			folder);
-		err_hint(err, "take the entry out: %s",
-			 write ? "what a program needs to write of it is there"
-			       : "what a program needs of it is there");
+		err_set(err, ERR_SPEC, 0, "%s%s%s%s the kernel's, and the sandbox has its own", who,
+			how, folder, comma);
+		err_hint(err, "take the entry out: what programs need of it is there");
 	}
 }
 
@@ -306,7 +308,7 @@ void refuse_explain(const struct refuse_rules *r, const struct spec_item *item,
 	case REFUSE_KERNEL:
 	case REFUSE_NONE:
 	default:
-		explain_fixed(r, who, write, found, err);
+		explain_fixed(r, who, at, found, err);
 		break;
 	}
 }
