@@ -72,7 +72,8 @@ static bool take_file(const char *name, struct options *o, struct err_list *errs
 
 static bool unknown_flag(const char *word, struct err_list *errs)
 {
-	static const char *const own[] = {"--json", "--os", "--keys", "--schema", "--spec", "--help"};
+	static const char *const own[] = {"--json",   "--os",   "--keys",
+					  "--schema", "--spec", "--help"};
 	const char *nearest = NULL;
 	size_t best = strlen(word) / 3 + 1;
 	char clean[128];
@@ -139,8 +140,8 @@ static bool check_options(const struct options *o, struct err_list *errs)
 	struct err e;
 
 	if (o->help || spec != (o->keys || o->schema)) {
-		bool alone = (o->keys && o->schema) || ((o->keys || o->schema) &&
-							 (o->json || o->os_given));
+		bool alone = (o->keys && o->schema) ||
+			     ((o->keys || o->schema) && (o->json || o->os_given));
 		if (o->help || !alone) {
 			return true;
 		}
@@ -210,12 +211,14 @@ static int show(const struct options *o, struct err_list *errs)
 		.flags = o->flags,
 		.nflags = o->nflags,
 	};
-	if (!spec_read(&input, &arena, &spec, errs) || !refuse_check(&spec, &machine, &arena, errs)) {
+	if (!spec_read(&input, &arena, &spec, errs) ||
+	    !refuse_check(&spec, &machine, &arena, errs)) {
 		return EXIT_USAGE;
 	}
 	struct spec_view view = {&spec, &machine, &arena, input.os == this_os()};
 	check_grants(&view, errs);
 	if (errs->total > 0) {
+		spec_sort_errors(errs);
 		return EXIT_USAGE;
 	}
 	if (!o->json) {

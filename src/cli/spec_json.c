@@ -66,7 +66,8 @@ static json_t *entry_json(const struct spec_view *view, enum spec_key key,
 	if (type == SPEC_TYPE_COMMANDS) {
 		json_object_set_new(entry, "folder", json_boolean(item->folder));
 	}
-	if (type == SPEC_TYPE_HOSTS || type == SPEC_TYPE_LAN_HOSTS || type == SPEC_TYPE_HOST_PORTS) {
+	if (type == SPEC_TYPE_HOSTS || type == SPEC_TYPE_LAN_HOSTS ||
+	    type == SPEC_TYPE_HOST_PORTS) {
 		json_object_set_new(entry, "host", text(item->path));
 	}
 	if (type == SPEC_TYPE_HOST_PORTS) {

@@ -19,6 +19,16 @@ static bool refused(struct err *err, const char *path, const char *what, const c
 	return err_hint(err, "%s %s", hint, shown);
 }
 
+static bool holds_link_folder(const struct machine *machine, const char *path)
+{
+	for (size_t i = 0; i < machine->link_folders.n; i++) {
+		if (path_within(machine->link_folders.v[i].real, path)) {
+			return true;
+		}
+	}
+	return false;
+}
+
 static bool look_up_path(const struct spec_view *view, enum spec_key key,
 			 const struct spec_item *item, struct view_entry *e, struct err *err)
 {
@@ -44,6 +54,8 @@ static bool look_up_path(const struct spec_view *view, enum spec_key key,
 	e->is_file = at.exists && !S_ISDIR(at.mode);
 	if (key == SPEC_FILES_READ && !at.exists) {
 		e->note = "not there: grants nothing";
+	} else if (key == SPEC_FILES_READ && holds_link_folder(view->machine, at.real)) {
+		e->note = "but Link's own folders in it";
 	} else if (key == SPEC_FILES_HIDE && !at.exists) {
 		e->note = "not there: stays closed, should it be made";
 	} else if (key == SPEC_FILES_WRITE && e->is_file) {
@@ -76,7 +88,8 @@ static void look_up_command(const struct spec_view *view, const struct spec_item
 		e->note = there ? "all programs below it" : "no such folder: grants nothing";
 		return;
 	}
-	program_look_up(item->path != NULL ? item->path : item->text, view->machine, view->arena, &p);
+	program_look_up(item->path != NULL ? item->path : item->text, view->machine, view->arena,
+			&p);
 	e->missing = !p.found;
 	if (p.found) {
 		e->real = p.at.real;
@@ -252,10 +265,11 @@ static void print_section(const struct spec_view *view, enum spec_section sectio
 		print_keys(view, section, out);
 		return;
 	}
-	fprintf(out, " %s%s", section == SPEC_SECTION_NETWORK || strncmp(note, "left", 4) == 0 ||
-					      strncmp(note, "not ", 4) == 0
-				      ? ""
-				      : "closed: ",
+	fprintf(out, " %s%s",
+		section == SPEC_SECTION_NETWORK || strncmp(note, "left", 4) == 0 ||
+				strncmp(note, "not ", 4) == 0
+			? ""
+			: "closed: ",
 		note);
 	if (there) {
 		fprintf(out, " (line %u is for %s only)", from->line,
@@ -273,7 +287,8 @@ void view_print(const struct spec_view *view, FILE *out)
 	if (view->looked_up) {
 		fprintf(out, "On this machine (%s) it grants:\n\n", os);
 	} else {
-		fprintf(out, "On %s, which this machine is not, it grants (nothing is looked up):\n\n",
+		fprintf(out,
+			"On %s, which this machine is not, it grants (nothing is looked up):\n\n",
 			os);
 	}
 	if (spec->value[SPEC_NAME].n + spec->value[SPEC_VERSION].n > 0) {

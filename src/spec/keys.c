@@ -128,7 +128,7 @@ const char *keys_main_text(enum spec_section section, char *out, size_t cap)
 static const struct {
 	const char *other, *ours;
 } aliases[] = {
-	{"darwin", "macos"},   {"mac", "macos"},       {"osx", "macos"},
+	{"darwin", "macos"},      {"mac", "macos"},       {"osx", "macos"},
 	{"network_mode", "mode"}, {"rate", "per_minute"}, {"deny", "hide"},
 };
 
@@ -187,8 +187,8 @@ static void list_names(enum spec_section section, char *out, size_t cap)
 	out[0] = '\0';
 	for (enum spec_key k = 0; k < SPEC_KEY_COUNT && used < cap; k++) {
 		if (spec_keys[k].section == section) {
-			used += (size_t)snprintf(out + used, cap - used, "%s%s", used > 0 ? ", " : "",
-						 spec_keys[k].name);
+			used += (size_t)snprintf(out + used, cap - used, "%s%s",
+						 used > 0 ? ", " : "", spec_keys[k].name);
 		}
 	}
 	for (enum spec_section s = SPEC_SECTION_ROOT + 1;

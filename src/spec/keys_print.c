@@ -36,8 +36,7 @@ static size_t fields_of(enum spec_section section, const char *fields[FIELDS_MAX
 	return n;
 }
 
-static void print_fields(FILE *out, enum spec_section section, const char *label,
-			 const char *below)
+static void print_fields(FILE *out, enum spec_section section, const char *label, const char *below)
 {
 	const char *fields[FIELDS_MAX];
 	size_t n = fields_of(section, fields);
@@ -104,8 +103,9 @@ static void print_key(FILE *out, enum spec_key key)
 		snprintf(flag, sizeof(flag), "%s%s%s", k->flag, k->metavar != NULL ? " " : "",
 			 k->metavar != NULL ? k->metavar : "");
 	}
-	fprintf(out, "%-25s %-18s %-11s %-4s %-4s %-7s %-24s %s\n", full_name(key, name, sizeof(name)),
-		keys_type_text(k->type), range_text(k, range, sizeof(range)), k->main ? "yes" : "-",
+	fprintf(out, "%-25s %-18s %-11s %-4s %-4s %-7s %-24s %s\n",
+		full_name(key, name, sizeof(name)), keys_type_text(k->type),
+		range_text(k, range, sizeof(range)), k->main ? "yes" : "-",
 		k->repeatable ? "yes" : "-", k->fallback, flag, k->help);
 }
 
@@ -119,7 +119,8 @@ void keys_print(FILE *out)
 		print_key(out, k);
 	}
 	fputs("\nMAIN: a section needs one of its main keys. LIST: its flag may be given again.\n"
-	      "A section's tables for one system, [SECTION.linux] and [SECTION.macos], have its keys.\n"
+	      "A section's tables for one system, [SECTION.linux] and [SECTION.macos], have its "
+	      "keys.\n"
 	      "\nFIELDS\n",
 	      out);
 	print_all_fields(out);

@@ -23,7 +23,8 @@ static void collect(struct spec_reader *r, enum spec_key key, struct spec_value 
 		list->from = item.from;
 		if (!spec_keys[key].repeatable && first != NULL) {
 			if (!str_eq(first, text)) {
-				err_set(&e, ERR_SPEC, 0, "is given twice, with different values");
+				err_set(&e, ERR_SPEC, 0,
+					"it is given twice, with different values");
 				err_hint(&e, "give it once");
 				spec_report(r, &e, &item.from);
 			}

@@ -142,10 +142,10 @@ static json_t *main_needed(enum spec_section section)
 		}
 	}
 	for (unsigned os = 0; os < KEYS_OS_COUNT; os++) {
-		json_array_append_new(
-			ways, json_pack("{s:[s], s:{s:o}}", "required", keys_os[os], "properties",
-					keys_os[os],
-					reference(spec_sections[section].name, "_opens_something")));
+		json_array_append_new(ways, json_pack("{s:[s], s:{s:o}}", "required", keys_os[os],
+						      "properties", keys_os[os],
+						      reference(spec_sections[section].name,
+								"_opens_something")));
 	}
 	return json_pack("{s:o}", "anyOf", ways);
 }
@@ -157,7 +157,8 @@ static void add_section(json_t *defs, enum spec_section section)
 	char text[160];
 
 	json_t *whole = table_schema(section, s->help);
-	json_object_set_new(whole, "allOf", json_pack("[o]", reference(s->name, "_opens_something")));
+	json_object_set_new(whole, "allOf",
+			    json_pack("[o]", reference(s->name, "_opens_something")));
 	json_object_set_new(defs, s->name, whole);
 
 	snprintf(name, sizeof(name), "%s_for_one_os", s->name);
@@ -188,7 +189,8 @@ static json_t *schema_make(void)
 			 "https://json-schema.org/draft/2020-12/schema", "title",
 			 "Spec of a Link sandbox", "description",
 			 "What a program may touch; a section that is left out is closed", "type",
-			 "object", "additionalProperties", 0, "properties", properties, "$defs", defs);
+			 "object", "additionalProperties", 0, "properties", properties, "$defs",
+			 defs);
 }
 
 bool schema_print(FILE *out)

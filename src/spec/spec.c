@@ -22,12 +22,26 @@ void spec_report(struct spec_reader *r, struct err *err, const struct origin *fr
 	*err_list_next(r->errs) = *err;
 }
 
+static size_t characters(const char *s)
+{
+	size_t n = 0;
+
+	for (; *s != '\0'; s++) {
+		n += ((unsigned char)*s & 0xc0) != 0x80 ? 1 : 0;
+	}
+	return n;
+}
+
 bool spec_err_at(const struct spec *spec, struct err *err, const struct origin *from)
 {
 	err_at(err, from);
 	if (from->line > 0 && from->file != NULL && spec->text != NULL) {
 		toml_source_line(spec->text, spec->text_len, from->line, err->source,
 				 sizeof(err->source));
+		/* A line that was cut before the column would get its caret at a wrong place. */
+		if (characters(err->source) < from->col) {
+			err->source[0] = '\0';
+		}
 	}
 	return false;
 }
@@ -90,8 +104,7 @@ static bool before(const struct err *a, const struct err *b)
 	return a->line != b->line ? a->line < b->line : a->col < b->col;
 }
 
-/* In the order of the file; at most ERR_LIST_MAX, nearly sorted. */
-static void sort_errors(struct err_list *errs)
+void spec_sort_errors(struct err_list *errs)
 {
 	for (unsigned i = 1; i < errs->n; i++) {
 		for (unsigned j = i; j > 0 && before(&errs->v[j], &errs->v[j - 1]); j--) {
@@ -135,7 +148,7 @@ bool spec_read(const struct spec_input *input, struct arena *arena, struct spec 
 	spec_merge_flags(&r);
 	spec_check(&r);
 	if (errs->total > 0) {
-		sort_errors(errs);
+		spec_sort_errors(errs);
 		return false;
 	}
 	*ret_spec = r.spec;

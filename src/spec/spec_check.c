@@ -56,8 +56,9 @@ static void tcp_refused(struct spec_reader *r, const struct spec_item *item)
 	} else if (item->from.flag != NULL && r->input->file == NULL) {
 		err_hint(&e, "add --host %s", item->path);
 	} else {
-		err_hint(&e, "add \"%s\" to hosts: tcp only says which ports beside HTTPS and HTTP are "
-			     "open",
+		err_hint(&e,
+			 "add \"%s\" to hosts: tcp only says which ports beside HTTPS and HTTP are "
+			 "open",
 			 item->path);
 	}
 	spec_report(r, &e, &item->from);
@@ -107,8 +108,10 @@ static void check_ports(struct spec_reader *r)
 			continue;
 		}
 		err_set(&e, ERR_SPEC, 0, "port %zu is in ports and in models", port);
-		err_hint(&e, "models lets inference through and nothing else, ports everything: keep it "
-			     "in one of them");
+		err_hint(
+			&e,
+			"models lets inference through and nothing else, ports everything: keep it "
+			"in one of them");
 		spec_report(r, &e, &models->v[i].from);
 	}
 }
@@ -130,8 +133,9 @@ static void dot_files_refused(struct spec_reader *r, const struct spec_item *ite
 	for (size_t i = 0; i < write->n; i++) {
 		if (path_within(item->path, write->v[i].path) ||
 		    path_within(write->v[i].path, item->path)) {
-			err_hint(&e, "write_dot_files repeats folders of write as they stand there: "
-				     "name %s, or add this one to write",
+			err_hint(&e,
+				 "write_dot_files repeats folders of write as they stand there: "
+				 "name %s, or add this one to write",
 				 value_shown(write->v[i].text, strlen(write->v[i].text), shown));
 			spec_report(r, &e, &item->from);
 			return;

@@ -43,8 +43,8 @@ static void locate(struct spec_reader *r)
 	r->spec.file = str_printable(file, shown, cap);
 	r->spec.file_path = value_join(cwd, file, r->arena);
 	if (has_dotdot(file)) {
-		const char *raw = file[0] == '/' ? file
-						 : arena_printf(r->arena, "%s/%s", cwd, file);
+		const char *raw =
+			file[0] == '/' ? file : arena_printf(r->arena, "%s/%s", cwd, file);
 		const char *folder = arena_strndup(r->arena, raw, (size_t)(path_base(raw) - raw));
 
 		if (realpath(folder, real) != NULL) {
@@ -74,19 +74,20 @@ static bool cannot_open(struct spec_reader *r, int sys)
 			err_hint(&e, "the shell did not replace ~: write --spec ~/app.toml as two "
 				     "words");
 		} else {
-			err_hint(&e, "name a spec file: `man 5 lnk-sandbox-spec` shows how to write one");
+			err_hint(&e, "name a spec file: `man 5 lnk-sandbox-spec` shows how to "
+				     "write one");
 		}
 		break;
 	case EACCES:
-		err_set(&e, ERR_SPEC, sys, "cannot be read");
+		err_set(&e, ERR_SPEC, sys, "the file cannot be read");
 		err_hint(&e, "let yourself read the file and enter the folders that it lies in");
 		break;
 	case ENXIO:
-		err_set(&e, ERR_SPEC, 0, "is a socket, not a spec file");
+		err_set(&e, ERR_SPEC, 0, "this is a socket, not a spec file");
 		err_hint(&e, "name a file");
 		break;
 	default:
-		err_set(&e, ERR_SPEC, sys, "cannot be read");
+		err_set(&e, ERR_SPEC, sys, "the file cannot be read");
 		break;
 	}
 	return refuse(r, &e);
@@ -97,10 +98,10 @@ static bool not_regular(struct spec_reader *r, mode_t mode)
 	struct err e;
 
 	if (S_ISDIR(mode)) {
-		err_set(&e, ERR_SPEC, 0, "is a folder, not a spec file");
+		err_set(&e, ERR_SPEC, 0, "this is a folder, not a spec file");
 		err_hint(&e, "name the file in it, as in %s/app.toml", r->spec.file);
 	} else {
-		err_set(&e, ERR_SPEC, 0, "is a %s, not a spec file",
+		err_set(&e, ERR_SPEC, 0, "this is a %s, not a spec file",
 			S_ISFIFO(mode)   ? "pipe"
 			: S_ISSOCK(mode) ? "socket"
 					 : "device");
@@ -113,7 +114,7 @@ static bool too_large(struct spec_reader *r)
 {
 	struct err e;
 
-	err_set(&e, ERR_SPEC, 0, "is larger than 64 KiB, and a spec is not");
+	err_set(&e, ERR_SPEC, 0, "the file is larger than 64 KiB, and a spec is not");
 	err_hint(&e, "is it the right file? A folder stands for all below it, and \"*.\" before a "
 		     "name for all hosts below it");
 	return refuse(r, &e);

@@ -18,7 +18,7 @@ struct spec_reader {
 	struct value_place file_place;
 	struct value_place flag_place;
 	const struct toml_value *table[SPEC_SECTION_COUNT]; /* as the file has it; NULL: left out */
-	bool own_keys[SPEC_SECTION_COUNT];   /* holds keys for the system that is asked for */
+	bool own_keys[SPEC_SECTION_COUNT];       /* holds keys for the system that is asked for */
 	bool broken_section[SPEC_SECTION_COUNT]; /* has errors: no further ones that follow */
 	bool broken_key[SPEC_KEY_COUNT];
 };

@@ -172,8 +172,9 @@ static bool read_list(struct spec_reader *r, const struct place *at, enum spec_k
 		struct err e;
 
 		err_set(&e, ERR_SPEC, 0, "%s is empty", label(at, k->name, name, sizeof(name)));
-		err_hint(&e, "what is left out is closed: take the key out, or write, for example, "
-			     "%s = %s",
+		err_hint(&e,
+			 "what is left out is closed: take the key out, or write, for example, "
+			 "%s = %s",
 			 k->name, k->example);
 		report_at(r, &e, v->pos);
 		return false;
@@ -273,8 +274,9 @@ static bool is_filled_table(struct spec_reader *r, enum spec_section section, co
 			      v->u.array.v[0]->type == TOML_TABLE;
 
 		err_set(&e, ERR_SPEC, 0, "[%s] is a table, not %s %s", name, article(given), given);
-		err_hint(&e, tables ? "write it once, with single brackets: [%s]"
-				    : "write a line [%s], and its keys below it",
+		err_hint(&e,
+			 tables ? "write it once, with single brackets: [%s]"
+				: "write a line [%s], and its keys below it",
 			 name);
 	} else if (v->u.table.n == 0) {
 		err_set(&e, ERR_SPEC, 0, "[%s] is empty", name);

@@ -20,13 +20,19 @@ const char *value_shown(const char *s, size_t len, char out[VALUE_SHOWN_MAX])
 	while (cut && n > 0 && ((unsigned char)s[n] & 0xc0) == 0x80) {
 		n--;
 	}
-	for (size_t i = 0; i < n; i++) {
-		/* str_printable stops at a NUL; any other control character stands for it. */
-		raw[i] = (char)(s[i] == '\0' ? 0x01 : s[i]);
-	}
+	memcpy(raw, s, n);
 	raw[n] = '\0';
-	snprintf(out, VALUE_SHOWN_MAX, "\"%s%s\"", str_printable(raw, clean, sizeof(clean)),
-		 cut ? "…" : "");
+	clean[0] = '\0';
+	/* str_printable stops at a NUL, which is shown like other control characters. */
+	for (size_t at = 0, used = 0; at <= n && used + 5 < sizeof(clean);) {
+		str_printable(raw + at, clean + used, sizeof(clean) - used);
+		used += strlen(clean + used);
+		at += strlen(raw + at) + 1;
+		if (at <= n) {
+			used += (size_t)snprintf(clean + used, sizeof(clean) - used, "\\x00");
+		}
+	}
+	snprintf(out, VALUE_SHOWN_MAX, "\"%s%s\"", clean, cut ? "…" : "");
 	return out;
 }
 
@@ -36,15 +42,16 @@ static bool out_of_range(enum spec_key key, const char *number, struct err *err)
 
 	if (k->type == SPEC_TYPE_PORTS) {
 		err_set(err, ERR_SPEC, 0, "%s is not a port", number);
-		return err_hint(err, "ports are numbers from 1 to 65535: %s = %s", k->name, k->example);
+		return err_hint(err, "ports are numbers from 1 to 65535: %s = %s", k->name,
+				k->example);
 	}
 	err_set(err, ERR_SPEC, 0, "%s of %s is out of range", k->name, number);
 	if (k->max == INT64_MAX) {
 		return err_hint(err, "it is at least %" PRId64 ": %s = %s", k->min, k->name,
 				k->example);
 	}
-	return err_hint(err, "it is from %" PRId64 " to %" PRId64 ": %s = %s", k->min, k->max, k->name,
-			k->example);
+	return err_hint(err, "it is from %" PRId64 " to %" PRId64 ": %s = %s", k->min, k->max,
+			k->name, k->example);
 }
 
 bool value_number(enum spec_key key, int64_t number, struct spec_item *item, struct err *err)
@@ -89,8 +96,10 @@ static bool bool_text(enum spec_key key, const char *s, size_t len, struct spec_
 	char shown[VALUE_SHOWN_MAX];
 
 	if (!str_eq(s, "true") && !str_eq(s, "false")) {
-		err_set(err, ERR_SPEC, 0, "%s is neither true nor false", value_shown(s, len, shown));
-		return err_hint(err, "write %s, or %s=false", spec_keys[key].flag, spec_keys[key].flag);
+		err_set(err, ERR_SPEC, 0, "%s is neither true nor false",
+			value_shown(s, len, shown));
+		return err_hint(err, "write %s, or %s=false", spec_keys[key].flag,
+				spec_keys[key].flag);
 	}
 	item->number = s[0] == 't' ? 1 : 0;
 	return true;
@@ -104,9 +113,10 @@ static bool mode_text(const char *s, size_t len, struct err *err)
 		return true;
 	}
 	err_set(err, ERR_SPEC, 0, "%s is not a mode of the network", value_shown(s, len, shown));
-	return err_hint(err, "mode is \"proxy\" (only what the sections open) or \"host\" (this "
-			     "machine's network, nothing filtered); for no network, leave the sections "
-			     "out");
+	return err_hint(err,
+			"mode is \"proxy\" (only what the sections open) or \"host\" (this "
+			"machine's network, nothing filtered); for no network, leave the sections "
+			"out");
 }
 
 /* What `lnk sandbox tool add` takes, too: the name becomes a file's name on PATH. */
@@ -122,8 +132,9 @@ static bool tool_name(const char *s, size_t len, struct err *err)
 	if (str_eq(s, "*")) {
 		return err_hint(err, "name each tool: names = [\"gh\"]");
 	}
-	return err_hint(err, "name it as in `lnk sandbox tool add NAME`: letters, digits, \".\", \"_\", "
-			     "\"+\" and \"-\", at most 64");
+	return err_hint(err,
+			"name it as in `lnk sandbox tool add NAME`: letters, digits, \".\", \"_\", "
+			"\"+\" and \"-\", at most 64");
 }
 
 bool value_read(enum spec_key key, const char *s, size_t len, const struct value_place *place,

@@ -34,8 +34,9 @@ static bool not_a_host(const char *s, size_t len, const char *why, struct err *e
 	char shown[VALUE_SHOWN_MAX];
 
 	err_set(err, ERR_SPEC, 0, "%s is not a host: %s", value_shown(s, len, shown), why);
-	return err_hint(err, "a host is a name (\"api.example.com\"), \"*.\" and a name, an address, "
-			     "or \"*\" alone");
+	return err_hint(err,
+			"a host is a name (\"api.example.com\"), \"*.\" and a name, an address, "
+			"or \"*\" alone");
 }
 
 /* "https://github.com/x", "user@host", "github.com/x": the host in it for the hint. */
@@ -66,8 +67,9 @@ static bool port_refused(enum spec_key key, const char *s, size_t len, struct er
 	err_set(err, ERR_SPEC, 0, "%s: hosts take no port", value_shown(s, len, shown));
 	value_shown(s, n, shown);
 	if (key == SPEC_INTERNET_HOSTS) {
-		return err_hint(err, "write %s, which opens HTTPS and HTTP; another port of it goes "
-				     "into tcp as \"host:port\"",
+		return err_hint(err,
+				"write %s, which opens HTTPS and HTTP; another port of it goes "
+				"into tcp as \"host:port\"",
 				shown);
 	}
 	return err_hint(err, "write %s: %s", shown,
@@ -89,7 +91,8 @@ static bool ends_in_number(const char *name)
 	const char *dot = strrchr(name, '.');
 	const char *last = dot != NULL ? dot + 1 : name;
 
-	if (last[0] == '0' && last[1] == 'x' && strspn(last + 2, "0123456789abcdef") == strlen(last + 2)) {
+	if (last[0] == '0' && last[1] == 'x' &&
+	    strspn(last + 2, "0123456789abcdef") == strlen(last + 2)) {
 		return true;
 	}
 	return last[0] != '\0' && strspn(last, "0123456789") == strlen(last);
@@ -117,7 +120,8 @@ static bool labels_allowed(const char *name, const char **ret_why)
 		size_t label = strcspn(p, ".");
 
 		if (label == 0) {
-			*ret_why = n == 0 ? "it is empty" : "there is nothing between two of its dots";
+			*ret_why =
+				n == 0 ? "it is empty" : "there is nothing between two of its dots";
 			return false;
 		}
 		if (label > LABEL_BYTES_MAX) {
@@ -126,9 +130,11 @@ static bool labels_allowed(const char *name, const char **ret_why)
 		}
 		for (size_t i = 0; i < label; i++) {
 			if (!label_char((unsigned char)p[i])) {
-				*ret_why = p[i] == '*' ? "\"*\" may only stand before the first dot, for all "
-							 "of it"
-						       : "letters, digits, \"-\", \"_\" and dots only";
+				*ret_why = p[i] == '*'
+						   ? "\"*\" may only stand before the first dot, "
+						     "for all "
+						     "of it"
+						   : "letters, digits, \"-\", \"_\" and dots only";
 				return false;
 			}
 		}
@@ -164,8 +170,9 @@ static bool local_refused(enum spec_key key, const char *s, size_t len, struct e
 	err_set(err, ERR_SPEC, 0, "%s is this machine, which [%s] does not open",
 		value_shown(s, len, shown), section_of(key));
 	if (key == SPEC_BROWSER_HOSTS) {
-		return err_hint(err, "[browser] is for pages of other machines; ports of this one are "
-				     "opened by [localhost] ports");
+		return err_hint(err,
+				"[browser] is for pages of other machines; ports of this one are "
+				"opened by [localhost] ports");
 	}
 	return err_hint(err, "open a port of this machine instead: [localhost] ports = [8080]");
 }
@@ -182,17 +189,29 @@ static const char *addr_text(const struct addr *a, struct arena *arena)
 	return arena_strdup(arena, text);
 }
 
+/* Where the clouds' metadata services answer (AWS, Azure, Google and more; AWS on IPv6; Alibaba).
+ */
+static bool is_metadata(const char *text)
+{
+	return str_eq(text, "169.254.169.254") || str_eq(text, "fd00:ec2::254") ||
+	       str_eq(text, "100.100.100.200");
+}
+
 /* An address that [lan] holds, in another section. */
 static bool belongs_in_lan(enum spec_key key, const char *shown, const char *text, const char *why,
 			   struct err *err)
 {
-	err_set(err, ERR_SPEC, 0, "%s is not a public address (%s), and [%s] opens only those", shown,
-		why, section_of(key));
+	err_set(err, ERR_SPEC, 0, "%s is not a public address (%s), and [%s] opens only those",
+		shown, why, section_of(key));
+	if (is_metadata(text)) {
+		return err_hint(err, "a cloud's metadata service answers there and hands out this "
+				     "machine's logins: leave it closed");
+	}
 	if (key == SPEC_BROWSER_HOSTS) {
 		return err_hint(err, "give the machine's name instead, as in \"nas.local\"");
 	}
-	return err_hint(err, "machines of your network are opened by [lan]: hosts = [\"%s\"]%s", text,
-			key == SPEC_INTERNET_TCP ? ", with any TCP port" : "");
+	return err_hint(err, "machines of your network are opened by [lan]: hosts = [\"%s\"]%s",
+			text, key == SPEC_INTERNET_TCP ? ", with any TCP port" : "");
 }
 
 static bool address_allowed(enum spec_key key, const char *s, size_t len, const struct addr *a,
@@ -206,9 +225,11 @@ static bool address_allowed(enum spec_key key, const char *s, size_t len, const 
 		if (key != SPEC_LAN_HOSTS) {
 			return true;
 		}
-		err_set(err, ERR_SPEC, 0, "%s is a public address, and [lan] opens only private ones",
+		err_set(err, ERR_SPEC, 0,
+			"%s is a public address, and [lan] opens only private ones",
 			value_shown(s, len, shown));
-		return err_hint(err, "public hosts are opened by [internet]: hosts = [\"%s\"]", text);
+		return err_hint(err, "public hosts are opened by [internet]: hosts = [\"%s\"]",
+				text);
 	case ADDR_PRIVATE:
 	case ADDR_SHARED:
 	case ADDR_LINK_LOCAL:
@@ -219,7 +240,8 @@ static bool address_allowed(enum spec_key key, const char *s, size_t len, const 
 	case ADDR_CARRIER:
 		err_set(err, ERR_SPEC, 0, "%s stands for another address (%s)",
 			value_shown(s, len, shown), why);
-		return err_hint(err, "write the IPv4 address that it stands for, or the host's name");
+		return err_hint(err,
+				"write the IPv4 address that it stands for, or the host's name");
 	case ADDR_RESERVED:
 	default:
 		err_set(err, ERR_SPEC, 0, "%s is an address that no host has: it is %s",
@@ -291,10 +313,12 @@ static bool range_refused(const char *s, size_t len, const struct addr *first, u
 	if (class == ADDR_LOOPBACK) {
 		return local_refused(SPEC_LAN_HOSTS, s, len, err);
 	}
-	err_set(err, ERR_SPEC, 0, "%s is not a range of private addresses", value_shown(s, len, shown));
+	err_set(err, ERR_SPEC, 0, "%s is not a range of private addresses",
+		value_shown(s, len, shown));
 	if (bits == 0) {
-		return err_hint(err, "for every private range write hosts = [\"*\"]; public hosts are "
-				     "opened by [internet]");
+		return err_hint(err,
+				"for every private range write hosts = [\"*\"]; public hosts are "
+				"opened by [internet]");
 	}
 	return err_hint(err, "[lan] takes ranges in 10.0.0.0/8, 172.16.0.0/12, 192.168.0.0/16 and "
 			     "fc00::/7; public hosts are opened by [internet], by name");
@@ -313,7 +337,8 @@ static bool read_range(const char *s, size_t len, char *text, char *slash, struc
 	/* A mapped address has become IPv4, and its length counted 128 bits. */
 	if (!addr_parse(text, &given) || (!given.v6 && strchr(text, ':') != NULL) ||
 	    !prefix_length(slash + 1, given.v6 ? 128 : 32, &bits)) {
-		err_set(err, ERR_SPEC, 0, "%s is not a range of addresses", value_shown(s, len, shown));
+		err_set(err, ERR_SPEC, 0, "%s is not a range of addresses",
+			value_shown(s, len, shown));
 		return err_hint(err, "write its first address and how many bits are fixed: "
 				     "\"192.168.1.0/24\"");
 	}
@@ -354,9 +379,10 @@ static bool slash_host(enum spec_key key, const char *s, size_t len, char *text,
 	}
 	err_set(err, ERR_SPEC, 0, "%s is a range of addresses, and only [lan] takes those",
 		value_shown(s, len, shown));
-	return err_hint(err, key == SPEC_BROWSER_HOSTS ? "name each host, or write hosts = [\"*\"]"
-						       : "name each host, or move the range of your "
-							 "network to [lan] hosts");
+	return err_hint(err, key == SPEC_BROWSER_HOSTS
+				     ? "name each host, or write hosts = [\"*\"]"
+				     : "name each host, or move the range of your "
+				       "network to [lan] hosts");
 }
 
 static bool colon_host(enum spec_key key, const char *s, size_t len, const char *text,
@@ -417,8 +443,9 @@ static bool fold(const char *s, size_t len, struct arena *arena, char **ret_text
 			return not_ascii(s, len, err);
 		}
 		if (c <= 0x20 || c == 0x7f) {
-			return not_a_host(s, len, c == ' ' ? "it holds a space"
-							   : "it holds a control character",
+			return not_a_host(s, len,
+					  c == ' ' ? "it holds a space"
+						   : "it holds a control character",
 					  err);
 		}
 	}
@@ -427,7 +454,8 @@ static bool fold(const char *s, size_t len, struct arena *arena, char **ret_text
 	}
 	char *text = arena_strndup(arena, s, len);
 	for (size_t i = 0; i < len; i++) {
-		text[i] = (char)(text[i] >= 'A' && text[i] <= 'Z' ? text[i] + ('a' - 'A') : text[i]);
+		text[i] =
+			(char)(text[i] >= 'A' && text[i] <= 'Z' ? text[i] + ('a' - 'A') : text[i]);
 	}
 	if (len > 1 && text[len - 1] == '.') {
 		text[len - 1] = '\0';
@@ -458,8 +486,7 @@ bool value_host(enum spec_key key, const char *s, size_t len, struct arena *aren
 	if (text[0] == '[') {
 		err_set(err, ERR_SPEC, 0, "%s: an address stands without brackets here",
 			value_shown(s, len, shown));
-		return err_hint(err, "write %s",
-				value_shown(s + 1, strcspn(s + 1, "]"), shown));
+		return err_hint(err, "write %s", value_shown(s + 1, strcspn(s + 1, "]"), shown));
 	}
 	if (strchr(text, ':') != NULL) {
 		return colon_host(key, s, len, text, arena, ret_host, err);
@@ -541,5 +568,6 @@ bool value_host_port(const char *s, size_t len, struct arena *arena, const char 
 	if (!read_port(colon + 1, ret_port)) {
 		return bad_port(s, len, colon + 1, err);
 	}
-	return value_host(SPEC_INTERNET_TCP, arena_strndup(arena, host, n), n, arena, ret_host, err);
+	return value_host(SPEC_INTERNET_TCP, arena_strndup(arena, host, n), n, arena, ret_host,
+			  err);
 }

@@ -114,8 +114,9 @@ static bool text_allowed(const char *s, size_t len, struct err *err)
 
 	if (len == 0) {
 		err_set(err, ERR_SPEC, 0, "a path is empty");
-		return err_hint(err, "name a folder or file; \".\" is the folder that relative paths "
-				     "start from");
+		return err_hint(err,
+				"name a folder or file; \".\" is the folder that relative paths "
+				"start from");
 	}
 	if (has_control(s, len)) {
 		return control_refused(s, len, err);
@@ -126,9 +127,11 @@ static bool text_allowed(const char *s, size_t len, struct err *err)
 		return false;
 	}
 	if (s[0] == '~' && s[1] != '\0' && s[1] != '/') {
-		err_set(err, ERR_SPEC, 0, "%s: \"~\" is your own home, and a name after it is not read",
+		err_set(err, ERR_SPEC, 0,
+			"%s: \"~\" is your own home, and a name after it is not read",
 			value_shown(s, len, shown));
-		return err_hint(err, "write the whole path, or ./ before a name that begins with ~");
+		return err_hint(err,
+				"write the whole path, or ./ before a name that begins with ~");
 	}
 	if (starts_with_variable(s)) {
 		err_set(err, ERR_SPEC, 0, "%s: variables are not read in a path",
@@ -188,8 +191,9 @@ static bool program_name(const char *s, size_t len, struct err *err)
 	if (!str_eq(s, "[") && strpbrk(s, "*?[") != NULL) {
 		err_set(err, ERR_SPEC, 0, "%s: a program's name has no wildcards",
 			value_shown(s, len, shown));
-		return err_hint(err, "name each program, a folder of programs ending in /, or \"*\" "
-				     "alone for any");
+		return err_hint(err,
+				"name each program, a folder of programs ending in /, or \"*\" "
+				"alone for any");
 	}
 	return true;
 }

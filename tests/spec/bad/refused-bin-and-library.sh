@@ -1,0 +1,1 @@
+mkdir -p bin/x Library/Caches

@@ -1,0 +1,1 @@
+mkdir -p .ssh .config .cargo/registry .local/share/app; touch .bashrc

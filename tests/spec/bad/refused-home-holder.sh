@@ -1,0 +1,1 @@
+sed -i "s|BOX|$(dirname "$HOME")|" specs/refused-home-holder.toml

@@ -1,0 +1,1 @@
+ln -s b a; ln -s a b

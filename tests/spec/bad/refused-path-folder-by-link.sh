@@ -1,0 +1,1 @@
+mkdir -p tools/bin; ln -s tools/bin t

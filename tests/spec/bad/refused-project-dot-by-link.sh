@@ -1,0 +1,1 @@
+mkdir -p code/app/.git; ln -s code/app/.git repo

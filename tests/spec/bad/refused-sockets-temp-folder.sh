@@ -1,0 +1,1 @@
+mkdir -p code/app/tmp

@@ -1,0 +1,1 @@
+mkdir -p code/app/.venv/bin; touch code/app/.venv/pyvenv.cfg

@@ -1,0 +1,1 @@
+mkdir -p code/app/secrets tools/bin; printf "#!/bin/sh\n" > tools/bin/made; chmod +x tools/bin/made

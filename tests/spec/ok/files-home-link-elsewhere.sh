@@ -1,0 +1,1 @@
+mkdir dotfiles; touch dotfiles/bashrc; ln -s dotfiles/bashrc .bashrc; ln -s .. .up

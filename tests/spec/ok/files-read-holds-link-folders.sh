@@ -1,0 +1,1 @@
+mkdir -p .config/link .local/share/link

@@ -1,0 +1,1 @@
+mkdir "my προ ject é ✓"

@@ -1,0 +1,1 @@
+mkdir code/lib code/other
