@@ -40,7 +40,9 @@ static int remove_one(const char *path, const struct stat *st, int type, struct 
 {
 	(void)st;
 	(void)at;
-	(void)chmod(path, 0700);
+	if (type != FTW_SL && type != FTW_SLN) {
+		(void)chmod(path, 0700); /* it would follow a link out of here */
+	}
 	return type == FTW_DP ? rmdir(path) : unlink(path);
 }
 
