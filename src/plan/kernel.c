@@ -287,7 +287,7 @@ static bool explain_inotify(int err, char *hint, size_t cap)
 static bool explain_nft(int err, char *hint, size_t cap)
 {
 	if (err == EPERM || err == EACCES) {
-		return explain_apparmor(hint, cap);
+		return explain_container(hint, cap) || explain_apparmor(hint, cap);
 	}
 	return because(hint, cap,
 		       "nf_tables is not loaded: run `sudo modprobe -a nf_tables nft_chain_nat "
