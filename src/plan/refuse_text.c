@@ -65,8 +65,7 @@ static const struct {
 	{".conda", "CONDA_PKGS_DIRS"},
 };
 
-static void dot_hint(const struct refuse_rules *r, const struct path_info *at, const char *folder,
-		     struct err *err)
+static void dot_hint(const char *folder, struct err *err)
 {
 	const char *name = path_base(folder);
 
@@ -74,17 +73,14 @@ static void dot_hint(const struct refuse_rules *r, const struct path_info *at, c
 		if (str_eq(movable[i].folder, name)) {
 			err_hint(err,
 				 "the sandbox has a home of its own, which --keep-home keeps from "
-				 "run to "
-				 "run; or keep it in the project: --env %s=<a folder of write>",
+				 "run to run; or keep it in the project: --env %s=<a folder of "
+				 "write>",
 				 movable[i].variable);
 			return;
 		}
 	}
-	err_hint(err,
-		 "the sandbox has a home of its own, which --keep-home keeps from run to run; to "
-		 "let "
-		 "it look at this one: read = [\"%s\"]",
-		 tilde(r, at->name));
+	err_hint(err, "the sandbox has a home of its own, which --keep-home keeps from run to run; "
+		      "what it only looks at goes into read");
 }
 
 static void explain_home(const struct refuse_rules *r, const char *who, const struct path_info *at,
@@ -104,7 +100,7 @@ static void explain_home(const struct refuse_rules *r, const char *who, const st
 		err_set(err, ERR_SPEC, 0,
 			"%s%s%s: programs outside act on the dot files and folders of your home",
 			who, itself ? "" : " lies in ", itself ? "" : folder);
-		dot_hint(r, at, found->folder, err);
+		dot_hint(found->folder, err);
 	} else if (found->rule == REFUSE_BIN) {
 		err_set(err, ERR_SPEC, 0, "%s: programs in %s run outside the sandbox", who,
 			folder);
@@ -157,8 +153,7 @@ static void explain_path(const struct refuse_rules *r, const char *who, const st
 	if (is_virtual_environment(r, found->folder)) {
 		err_hint(err,
 			 "run `deactivate` first, so that it is off your PATH; inside, start "
-			 "%s/python, "
-			 "or activate it there",
+			 "%s/python, or activate it there",
 			 folder);
 	} else {
 		err_hint(
@@ -182,21 +177,19 @@ static void explain_sockets(const struct refuse_rules *r, const char *who, bool 
 	}
 	if (str_eq(at->name, found->folder) || str_eq(at->real, found->folder)) {
 		err_set(err, ERR_SPEC, 0,
-			"%s: programs keep sockets there, and what answers on one runs "
-			"outside the sandbox",
+			"%s: programs keep sockets there, and what answers on one runs outside the "
+			"sandbox",
 			who);
 	} else {
 		err_set(err, ERR_SPEC, 0,
 			"%s %s %s, where programs keep sockets, and what answers on one runs "
-			"outside "
-			"the sandbox",
+			"outside the sandbox",
 			who, found->holds ? "holds" : "lies in", folder);
 	}
 	if (own) {
 		err_hint(err,
 			 "%s comes from TMPDIR or XDG_RUNTIME_DIR; the sandbox has folders of its "
-			 "own, "
-			 "so start it without: env -u TMPDIR lnk …",
+			 "own, so start it without: env -u TMPDIR lnk …",
 			 folder);
 	} else if (found->holds) {
 		err_hint(err,
@@ -206,8 +199,7 @@ static void explain_sockets(const struct refuse_rules *r, const char *who, bool 
 	} else {
 		err_hint(err,
 			 "the sandbox has its own /tmp and /run, gone at the end; to share files, "
-			 "use a "
-			 "folder of yours: %s = [\"~/exchange\"]",
+			 "use a folder of yours: %s = [\"~/exchange\"]",
 			 write ? "write" : "read");
 	}
 }
@@ -244,8 +236,8 @@ static void explain_project_dot(const struct refuse_rules *r, const char *who,
 	err_set(err, ERR_SPEC, 0, "%s: what is in a project's %s runs outside the sandbox", who,
 		path_base(found->folder));
 	err_hint(err,
-		 "write the project's folder and name it again: write = [\"%s\"], "
-		 "write_dot_files = [\"%s\"]",
+		 "write the project's folder and name it again: write = [\"%s\"], write_dot_files "
+		 "= [\"%s\"]",
 		 project, project);
 }
 

@@ -118,10 +118,9 @@ void keys_print(FILE *out)
 	for (enum spec_key k = 0; k < SPEC_KEY_COUNT; k++) {
 		print_key(out, k);
 	}
-	fputs("\nMAIN: a section needs one of its main keys. LIST: its flag may be given again.\n"
-	      "A section's tables for one system, [SECTION.linux] and [SECTION.macos], have its "
-	      "keys.\n"
-	      "\nFIELDS\n",
+	fputs("\nMAIN: a section needs one of its main keys. LIST: its flag may be given again.\nA "
+	      "section's tables for one system, [SECTION.linux] and [SECTION.macos], have its "
+	      "keys.\n\nFIELDS\n",
 	      out);
 	print_all_fields(out);
 	fputc('\n', out);

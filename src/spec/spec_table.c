@@ -173,8 +173,8 @@ static bool read_list(struct spec_reader *r, const struct place *at, enum spec_k
 
 		err_set(&e, ERR_SPEC, 0, "%s is empty", label(at, k->name, name, sizeof(name)));
 		err_hint(&e,
-			 "what is left out is closed: take the key out, or write, for example, "
-			 "%s = %s",
+			 "what is left out is closed: take the key out, or write, for example, %s "
+			 "= %s",
 			 k->name, k->example);
 		report_at(r, &e, v->pos);
 		return false;

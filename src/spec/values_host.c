@@ -25,8 +25,7 @@ static bool not_ascii(const char *s, size_t len, struct err *err)
 
 	err_set(err, ERR_SPEC, 0, "%s is not in ASCII", value_shown(s, len, shown));
 	return err_hint(err, "write its xn-- form, as in \"xn--bcher-kva.example\" for "
-			     "b\xc3\xbc"
-			     "cher.example");
+			     "bücher.example");
 }
 
 static bool not_a_host(const char *s, size_t len, const char *why, struct err *err)
@@ -35,8 +34,8 @@ static bool not_a_host(const char *s, size_t len, const char *why, struct err *e
 
 	err_set(err, ERR_SPEC, 0, "%s is not a host: %s", value_shown(s, len, shown), why);
 	return err_hint(err,
-			"a host is a name (\"api.example.com\"), \"*.\" and a name, an address, "
-			"or \"*\" alone");
+			"a host is a name (\"api.example.com\"), \"*.\" and a name, an address, or "
+			"\"*\" alone");
 }
 
 /* "https://github.com/x", "user@host", "github.com/x": the host in it for the hint. */
@@ -132,8 +131,7 @@ static bool labels_allowed(const char *name, const char **ret_why)
 			if (!label_char((unsigned char)p[i])) {
 				*ret_why = p[i] == '*'
 						   ? "\"*\" may only stand before the first dot, "
-						     "for all "
-						     "of it"
+						     "for all of it"
 						   : "letters, digits, \"-\", \"_\" and dots only";
 				return false;
 			}
@@ -381,8 +379,8 @@ static bool slash_host(enum spec_key key, const char *s, size_t len, char *text,
 		value_shown(s, len, shown));
 	return err_hint(err, key == SPEC_BROWSER_HOSTS
 				     ? "name each host, or write hosts = [\"*\"]"
-				     : "name each host, or move the range of your "
-				       "network to [lan] hosts");
+				     : "name each host, or move the range of your network to [lan] "
+				       "hosts");
 }
 
 static bool colon_host(enum spec_key key, const char *s, size_t len, const char *text,
