@@ -169,25 +169,25 @@ static void dot_names_of(struct build *b, struct grants *g, const struct path_fa
 }
 
 static void write_error(struct build *b, const struct path_fact *w, const char *what,
-			const char *hint)
+			const char *remedy)
 {
 	struct err *err = err_list_next(b->errs);
 	const char *shown = build_tilde(b, w->at.real);
 
 	err_set(err, ERR_SPEC, 0, "the folder to write, %s, %s", shown, what);
 	err_at(err, &w->item->from);
-	err_hint(err, hint, shown);
+	err_hint(err, "%s %s", remedy, shown);
 }
 
 /* False when the entry cannot be granted. */
 static bool check_write(struct build *b, const struct path_fact *w)
 {
 	if (!w->at.exists) {
-		write_error(b, w, "does not exist", "make it: mkdir -p %s");
+		write_error(b, w, "does not exist", "make it: mkdir -p");
 	} else if (!w->writable) {
-		write_error(b, w, "is not writable for you", "open it: chmod u+w %s");
+		write_error(b, w, "is not writable for you", "open it: chmod u+w");
 	} else if (!S_ISDIR(w->at.mode) && !S_ISREG(w->at.mode) && !S_ISCHR(w->at.mode)) {
-		write_error(b, w, "is neither a folder nor a file", "leave %s out");
+		write_error(b, w, "is neither a folder nor a file", "leave out");
 	} else {
 		return true;
 	}
