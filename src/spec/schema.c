@@ -8,30 +8,37 @@
 #include <jansson.h>
 #include <string.h>
 
-#define NO_CONTROL "^[^\\u0000-\\u001f\\u007f]+$"
+/* Regular expressions in the dialect of JSON Schema (ECMA-262), pieces of one first. */
+#define NO_CONTROL   "[^\\u0000-\\u001f\\u007f]+$"
+#define NO_PARENT    "(?!(.*/)?\\.\\.(/|$))"
+#define NO_EXPANSION "(?!~[^/])(?!\\$[A-Za-z_{])"
+/* A name has no colon, an IPv6 address two or more. */
+#define NAME_OR_V4 "[!-.0-9;-Z^-~]{1,255}"
+#define V6         "[0-9A-Fa-f.]*:[0-9A-Fa-f.]*:[0-9A-Fa-f.:]*"
 
 /* Forms, not meanings: what a host is, is told by the reader itself. */
 static const char *pattern_of(enum spec_type type)
 {
 	switch (type) {
 	case SPEC_TYPE_PATHS:
-		return "^[^*?\\[\\u0000-\\u001f\\u007f]+$";
+		return "^" NO_EXPANSION NO_PARENT "[^*?\\[\\u0000-\\u001f\\u007f]+$";
 	case SPEC_TYPE_HOSTS:
-		return "^[!-.0-Z^-~]+$"; /* no slash, no brackets, no space */
+		return "^(" NAME_OR_V4 "|" V6 ")$";
 	case SPEC_TYPE_LAN_HOSTS:
-		return "^[!-Z^-~]+$";
+		return "^(" NAME_OR_V4 "|" V6 ")(/[0-9]{1,3})?$";
 	case SPEC_TYPE_HOST_PORTS:
 		return "^[!-)+-.0-~]+:[1-9][0-9]{0,4}$";
 	case SPEC_TYPE_TOOLS:
 		return "^[A-Za-z0-9_+][A-Za-z0-9._+-]{0,63}$";
-	case SPEC_TYPE_TEXT:
 	case SPEC_TYPE_COMMANDS:
+		return "^" NO_EXPANSION NO_PARENT NO_CONTROL;
+	case SPEC_TYPE_TEXT:
 	case SPEC_TYPE_MODE:
 	case SPEC_TYPE_NUMBER:
 	case SPEC_TYPE_BOOL:
 	case SPEC_TYPE_PORTS:
 	default:
-		return NO_CONTROL;
+		return "^" NO_CONTROL;
 	}
 }
 
@@ -147,7 +154,7 @@ static json_t *main_needed(enum spec_section section)
 						      reference(spec_sections[section].name,
 								"_opens_something")));
 	}
-	return json_pack("{s:o}", "anyOf", ways);
+	return json_pack("{s:s, s:o}", "type", "object", "anyOf", ways);
 }
 
 static void add_section(json_t *defs, enum spec_section section)
