@@ -37,17 +37,19 @@ void *arena_alloc(struct arena *arena, size_t size)
 		if (room > SIZE_MAX - sizeof(*b)) {
 			abort();
 		}
-		b = calloc(1, sizeof(*b) + room);
+		b = malloc(sizeof(*b) + room);
 		if (b == NULL) {
 			abort();
 		}
+		b->used = 0;
 		b->size = room;
 		b->next = arena->head;
 		arena->head = b;
 	}
 	void *p = b->data + b->used;
 	b->used += need;
-	return p;
+	/* Piece by piece, so that pages nobody uses are never touched. */
+	return memset(p, 0, need);
 }
 
 char *arena_strndup(struct arena *arena, const char *s, size_t len)
