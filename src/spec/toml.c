@@ -163,6 +163,17 @@ static void read_header(struct toml_reader *r)
 	r->table = table;
 }
 
+/* True when a '=' comes later on the line: what stands before it was meant for the key. */
+static bool equals_sign_follows(const struct toml_reader *r)
+{
+	size_t n = 0;
+
+	while (toml_peek(r, n) >= 0 && toml_peek(r, n) != '\n' && toml_peek(r, n) != '=') {
+		n++;
+	}
+	return toml_peek(r, n) == '=';
+}
+
 static void no_equals_sign(struct toml_reader *r)
 {
 	char name[TOML_SHOW_MAX];
@@ -177,7 +188,7 @@ static void no_equals_sign(struct toml_reader *r)
 		err_hint(err, "TOML puts '=' between a key and its value");
 	} else if (toml_at_line_end(r)) {
 		err_hint(err, "write the key, '=' and its value on one line");
-	} else if (!toml_looking_at(r, "[") && !toml_looking_at(r, "{")) {
+	} else if (equals_sign_follows(r)) {
 		err_hint(err, "a key with other characters than A-Z a-z 0-9 _ and - needs quotes");
 	}
 }

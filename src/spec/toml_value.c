@@ -207,7 +207,7 @@ static bool next_entry(struct toml_reader *r)
 		toml_skip(r, true);
 	} else {
 		err_hint(toml_fail(r, toml_here(r), "expected ',' or ']' in the array"),
-			 "put a comma between two entries");
+			 "a comma stands between two entries, a ']' behind the last");
 		if (toml_peek(r, 0) == '}' || toml_peek(r, 0) == '=') {
 			toml_skip(r, false);
 		}
@@ -327,7 +327,7 @@ static bool next_pair(struct toml_reader *r, bool bad)
 	}
 	if (!toml_odd_character(r)) {
 		err_hint(toml_fail(r, toml_here(r), "expected ',' or '}' in the inline table"),
-			 "put a comma between two keys");
+			 "a comma stands between two keys, a '}' behind the last");
 	}
 	if (toml_is_bare(c) || c == '"' || c == '\'') {
 		return true;

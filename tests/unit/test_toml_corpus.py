@@ -24,7 +24,7 @@ ROOT = pathlib.Path(__file__).resolve().parents[2]
 CORPUS = pathlib.Path(os.environ.get("TOML_TEST") or ROOT.parent / "shared" / "toml-test")
 DUMP = os.environ.get("TOML_DUMP") or next(
     (str(p) for p in sorted(ROOT.glob("build/*/tests/unit/toml_dump"))), "toml_dump-not-built")
-MUTANTS = int(os.environ.get("TOML_MUTANTS", "1500"))
+MUTANTS = int(os.environ.get("TOML_MUTANTS", "400"))
 
 VALID = sorted(CORPUS.glob("valid/**/*.toml"))
 INVALID = sorted(CORPUS.glob("invalid/**/*.toml"))
