@@ -3,6 +3,7 @@
 #include "base/fd.h"
 #include "base/str.h"
 #include "confine/guardname.h"
+#include "confine/skeleton.h"
 #include "confine/sys.h"
 #include "confine/testguard.h"
 #include "plan/kernel.h"
@@ -19,9 +20,11 @@
 
 #define ATTR_BASE (MOUNT_ATTR_NOSUID | MOUNT_ATTR_NODEV)
 
+/* "/run/lnk/own-" and a number. */
+#define KEPT_MAX 32
+
 struct builder {
-	int root;
-	dev_t own;           /* our tmpfs: only on it may folders and files be made */
+	struct skeleton skeleton;
 	unsigned kept;       /* own files and folders that had to be bound over a system's */
 	bool guarded_ready;
 	bool as_root;
@@ -55,90 +58,6 @@ int mounts_new(const char *type, unsigned attr, const char *const *options)
 	return sys_fsmount(fs, FSMOUNT_CLOEXEC, attr);
 }
 
-/* "." for "/", else the path without its slash: all lookups are below the new root. */
-static const char *relative(const char *path)
-{
-	return path[1] == '\0' ? "." : path + 1;
-}
-
-static int look(struct builder *b, const char *path)
-{
-	return sys_openat2(b->root, relative(path), O_PATH | O_NOFOLLOW | O_CLOEXEC,
-			   RESOLVE_NO_SYMLINKS | RESOLVE_BENEATH);
-}
-
-static bool is_own(struct builder *b, int fd)
-{
-	struct stat st;
-
-	if (fstat(fd, &st) < 0) {
-		return false;
-	}
-	errno = EXDEV;
-	return st.st_dev == b->own;
-}
-
-/* The folder that holds `path`, made with those above it where our own file system lacks them.
- * *ret_name is the last part. -1 with errno. */
-static int parent_folder(struct builder *b, const char *path, const char **ret_name)
-{
-	char parent[PATH_MAX];
-	const char *slash = strrchr(path, '/');
-	size_t n = slash == path ? 1 : (size_t)(slash - path);
-
-	if (n >= sizeof(parent)) {
-		errno = ENAMETOOLONG;
-		return -1;
-	}
-	memcpy(parent, path, n);
-	parent[n] = '\0';
-	*ret_name = slash + 1;
-	int fd = look(b, parent);
-	if (fd >= 0 || errno != ENOENT) {
-		return fd;
-	}
-	const char *name;
-	auto_close int above = parent_folder(b, parent, &name);
-	if (above < 0 || !is_own(b, above) || mkdirat(above, name, 0755) < 0) {
-		return -1;
-	}
-	return look(b, parent);
-}
-
-/* What stands at `path`, made as an empty folder or file where our own file system lacks it. */
-static int target(struct builder *b, const char *path, bool folder, mode_t mode)
-{
-	int fd = look(b, path);
-
-	if (fd >= 0 || errno != ENOENT) {
-		return fd;
-	}
-	const char *name;
-	auto_close int parent = parent_folder(b, path, &name);
-	if (parent < 0 || !is_own(b, parent)) {
-		return -1;
-	}
-	if (folder ? mkdirat(parent, name, mode) < 0
-		   : mknodat(parent, name, S_IFREG | mode, 0) < 0) {
-		return -1;
-	}
-	return look(b, path);
-}
-
-static bool attach(int mount, int target_fd)
-{
-	return sys_move_mount(mount, "", target_fd, "",
-			      MOVE_MOUNT_F_EMPTY_PATH | MOVE_MOUNT_T_EMPTY_PATH) == 0;
-}
-
-/* Attaches a new file system of ours at the operation's path. */
-static bool attach_own(struct builder *b, const struct plan_op *op, int mount)
-{
-	auto_close int at = target(b, op->path, true, 0755);
-
-	return at >= 0 && attach(mount, at);
-}
-
 static bool set_attr(int mount, uint64_t attr, bool recursive)
 {
 	struct mount_attr a = {.attr_set = attr, .propagation = 1UL << 18 /* MS_PRIVATE */};
@@ -148,40 +67,43 @@ static bool set_attr(int mount, uint64_t attr, bool recursive)
 
 static bool do_folder(struct builder *b, const struct plan_op *op)
 {
-	auto_close int fd = target(b, op->path, true, op->mode);
+	auto_place struct place at = {.fd = -1};
 
-	return fd >= 0 || fail(b, op, "make");
+	return skeleton_place(&b->skeleton, op->path, true, op->mode, &at) || fail(b, op, "make");
 }
 
-static bool write_own(int parent, const char *name, const char *text, size_t len, mode_t mode)
+static bool write_own(struct builder *b, const char *path, const char *text, size_t len,
+		      mode_t mode)
 {
-	auto_close int fd = openat(parent, name, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, mode);
+	auto_close int fd = openat(b->skeleton.root, path + 1,
+				   O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, mode);
 
 	return fd >= 0 && fd_write_all(fd, text, len);
+}
+
+/* A name in /run/lnk for something of ours that is bound elsewhere. */
+static void keep_name(struct builder *b, char kept[KEPT_MAX])
+{
+	snprintf(kept, KEPT_MAX, "/run/lnk/own-%u", b->kept++);
 }
 
 /* A file of our own: made where our own file system has the folder, else kept in /run/lnk and
  * bound over what the host has there. */
 static bool own_file(struct builder *b, const struct plan_op *op, const char *text, size_t len)
 {
-	char kept[64];
-	const char *name;
-	auto_close int parent = parent_folder(b, op->path, &name);
+	char kept[KEPT_MAX];
 
-	if (parent < 0) {
+	if (skeleton_parent(&b->skeleton, op->path)) {
+		return write_own(b, op->path, text, len, op->mode) || fail(b, op, "make");
+	}
+	keep_name(b, kept);
+	if (!write_own(b, kept, text, len, op->mode)) {
 		return fail(b, op, "make");
 	}
-	if (is_own(b, parent)) {
-		return write_own(parent, name, text, len, op->mode) || fail(b, op, "make");
-	}
-	snprintf(kept, sizeof(kept), "run/lnk/own-%u", b->kept++);
-	auto_close int at = look(b, op->path);
-	if (at < 0 || !write_own(b->root, kept, text, len, op->mode)) {
-		return fail(b, op, "make");
-	}
-	auto_close int mount = sys_open_tree(b->root, kept, OPEN_TREE_CLONE | OPEN_TREE_CLOEXEC);
+	auto_close int mount = sys_open_tree(b->skeleton.root, kept + 1,
+					     OPEN_TREE_CLONE | OPEN_TREE_CLOEXEC);
 	return (mount >= 0 && set_attr(mount, ATTR_BASE | MOUNT_ATTR_RDONLY, false) &&
-		attach(mount, at)) ||
+		skeleton_attach(&b->skeleton, mount, op->path, false, true)) ||
 	       fail(b, op, "put our own file at");
 }
 
@@ -206,17 +128,11 @@ static bool do_copy(struct builder *b, const struct plan_op *op)
 
 static bool do_link(struct builder *b, const struct plan_op *op)
 {
-	const char *name;
-	auto_close int parent = parent_folder(b, op->path, &name);
-
-	if (parent < 0) {
-		return fail(b, op, "make the link");
-	}
 	/* On the host's file systems the link stands there already. */
-	if (!is_own(b, parent)) {
-		return true;
+	if (!skeleton_parent(&b->skeleton, op->path)) {
+		return errno == EXDEV || fail(b, op, "make the link");
 	}
-	return symlinkat(op->text, parent, name) == 0 || errno == EEXIST ||
+	return symlinkat(op->text, b->skeleton.root, op->path + 1) == 0 || errno == EEXIST ||
 	       fail(b, op, "make the link");
 }
 
@@ -224,14 +140,16 @@ static bool do_link(struct builder *b, const struct plan_op *op)
  * covers what the host has there. */
 static bool do_private(struct builder *b, const struct plan_op *op)
 {
-	char kept[64];
+	char kept[KEPT_MAX];
 
-	snprintf(kept, sizeof(kept), "run/lnk/own-%u", b->kept++);
-	if (mkdirat(b->root, kept, op->mode) < 0) {
+	keep_name(b, kept);
+	if (mkdirat(b->skeleton.root, kept + 1, op->mode) < 0) {
 		return fail(b, op, "make a private");
 	}
-	auto_close int mount = sys_open_tree(b->root, kept, OPEN_TREE_CLONE | OPEN_TREE_CLOEXEC);
-	return (mount >= 0 && attach_own(b, op, mount)) || fail(b, op, "make a private");
+	auto_close int mount = sys_open_tree(b->skeleton.root, kept + 1,
+					     OPEN_TREE_CLONE | OPEN_TREE_CLOEXEC);
+	return (mount >= 0 && skeleton_attach(&b->skeleton, mount, op->path, true, false)) ||
+	       fail(b, op, "make a private");
 }
 
 /* Opens the host's file again in this mount namespace, without following links, and compares it
@@ -273,13 +191,13 @@ static bool do_bind(struct builder *b, const struct plan_op *op)
 	if (mount < 0 || !set_attr(mount, attr, true)) {
 		return fail(b, op, "bind");
 	}
-	auto_close int at = target(b, op->path, S_ISDIR(st.st_mode), 0755);
-	return (at >= 0 && attach(mount, at)) || fail(b, op, "bind");
+	return skeleton_attach(&b->skeleton, mount, op->path, S_ISDIR(st.st_mode), true) ||
+	       fail(b, op, "bind");
 }
 
 static bool do_seal(struct builder *b, const struct plan_op *op)
 {
-	auto_close int fd = look(b, op->path);
+	auto_close int fd = skeleton_look(&b->skeleton, op->path);
 
 	/* Through the descriptor of what is on top, which is our own tmpfs. */
 	return (fd >= 0 && set_attr(fd, MOUNT_ATTR_RDONLY, false)) || fail(b, op, "seal");
@@ -307,19 +225,19 @@ static bool do_guard(struct builder *b, const struct plan_op *op)
 		return true;
 	}
 	if ((op->flags & PLAN_GUARDED) != 0) {
-		return guard_ready(b) && guard_cover(b->root, &name, b->err);
+		return guard_ready(b) && guard_cover(b->skeleton.root, &name, b->err);
 	}
-	auto_close int there = look(b, op->path);
+	auto_close int there = skeleton_look(&b->skeleton, op->path);
 	if (there < 0 && (errno == ENOENT || errno == ENOTDIR)) {
 		return true;
 	}
-	return guard_cover(b->root, &name, b->err);
+	return guard_cover(b->skeleton.root, &name, b->err);
 }
 
 /* A path of the new root bound onto itself, read only; nothing where it does not exist. */
 static bool self_bind(struct builder *b, const struct plan_op *op, const char *path)
 {
-	auto_close int at = look(b, path);
+	auto_close int at = skeleton_look(&b->skeleton, path);
 
 	if (at < 0) {
 		return errno == ENOENT || fail(b, op, "look into");
@@ -328,16 +246,17 @@ static bool self_bind(struct builder *b, const struct plan_op *op, const char *p
 		at, "", OPEN_TREE_CLONE | OPEN_TREE_CLOEXEC | AT_EMPTY_PATH | AT_RECURSIVE);
 	return (mount >= 0 &&
 		set_attr(mount, ATTR_BASE | MOUNT_ATTR_RDONLY | MOUNT_ATTR_NOEXEC, true) &&
-		attach(mount, at)) ||
+		sys_move_mount(mount, "", at, "",
+			       MOVE_MOUNT_F_EMPTY_PATH | MOVE_MOUNT_T_EMPTY_PATH) == 0) ||
 	       fail(b, op, "make read only what is in");
 }
 
 static bool cover_if_there(struct builder *b, const char *path)
 {
 	struct warden_name name = {.path = path, .kind = WARDEN_COVER};
-	auto_close int there = look(b, path);
+	auto_close int there = skeleton_look(&b->skeleton, path);
 
-	return there < 0 || guard_cover(b->root, &name, b->err);
+	return there < 0 || guard_cover(b->skeleton.root, &name, b->err);
 }
 
 /* For an ordinary user most of procfs is closed by its modes; for root only a read-only mount
@@ -351,7 +270,7 @@ static bool do_proc(struct builder *b, const struct plan_op *op)
 	static const char *const options[] = {"hidepid", "ptraceable", NULL};
 	auto_close int mount = mounts_new("proc", ATTR_BASE | MOUNT_ATTR_NOEXEC, options);
 
-	if (mount < 0 || !attach_own(b, op, mount)) {
+	if (mount < 0 || !skeleton_attach(&b->skeleton, mount, op->path, true, true)) {
 		int sys = errno;
 
 		fail(b, op, "mount a fresh procfs at");
@@ -375,11 +294,10 @@ static bool do_proc(struct builder *b, const struct plan_op *op)
 static bool bind_device(struct builder *b, const char *source, const char *path)
 {
 	auto_close int mount = sys_open_tree(AT_FDCWD, source, OPEN_TREE_CLONE | OPEN_TREE_CLOEXEC);
-	auto_close int at = mount < 0 ? -1 : target(b, path, false, 0666);
 
-	return at >= 0 &&
+	return mount >= 0 &&
 	       set_attr(mount, MOUNT_ATTR_NOSUID | MOUNT_ATTR_NOEXEC | MOUNT_ATTR_RDONLY, false) &&
-	       attach(mount, at);
+	       skeleton_attach(&b->skeleton, mount, path, false, true);
 }
 
 static bool device_nodes(struct builder *b, const struct plan_op *op, const char *console)
@@ -404,31 +322,29 @@ static bool do_devices(struct builder *b, const struct plan_op *op, const char *
 		const char *name;
 		const char *to;
 	} links[] = {
-		{"ptmx", "pts/ptmx"},
-		{"fd", "/proc/self/fd"},
-		{"stdin", "/proc/self/fd/0"},
-		{"stdout", "/proc/self/fd/1"},
-		{"stderr", "/proc/self/fd/2"},
+		{"dev/ptmx", "pts/ptmx"},
+		{"dev/fd", "/proc/self/fd"},
+		{"dev/stdin", "/proc/self/fd/0"},
+		{"dev/stdout", "/proc/self/fd/1"},
+		{"dev/stderr", "/proc/self/fd/2"},
 	};
-	auto_close int dev = target(b, op->path, true, 0755);
-
-	if (dev < 0 || !device_nodes(b, op, console)) {
-		return dev >= 0 ? false : fail(b, op, "make");
+	if (!device_nodes(b, op, console)) {
+		return false;
 	}
 	for (size_t i = 0; i < ARRAY_LEN(links); i++) {
-		if (symlinkat(links[i].to, dev, links[i].name) < 0) {
+		if (symlinkat(links[i].to, b->skeleton.root, links[i].name) < 0) {
 			return fail(b, op, "make a link in");
 		}
 	}
 	struct plan_op at_pts = {.path = "/dev/pts"};
 	auto_close int mount = mounts_new("devpts", MOUNT_ATTR_NOSUID | MOUNT_ATTR_NOEXEC, pts);
-	if (mount < 0 || !attach_own(b, &at_pts, mount)) {
+	if (mount < 0 || !skeleton_attach(&b->skeleton, mount, at_pts.path, true, true)) {
 		return fail(b, &at_pts, "mount terminals at");
 	}
 	struct plan_op at_mq = {.path = "/dev/mqueue"};
 	auto_close int mq = mounts_new("mqueue", ATTR_BASE | MOUNT_ATTR_NOEXEC, NULL);
 	/* POSIX queues are an option of the kernel (CONFIG_POSIX_MQUEUE). */
-	return (mq < 0 && errno == ENODEV) || (mq >= 0 && attach_own(b, &at_mq, mq)) ||
+	return (mq < 0 && errno == ENODEV) || (mq >= 0 && skeleton_attach(&b->skeleton, mq, at_mq.path, true, true)) ||
 	       fail(b, &at_mq, "mount message queues at");
 }
 
@@ -470,22 +386,21 @@ static bool new_root(struct builder *b, uint64_t bytes)
 {
 	char size[32];
 	const char *const options[] = {"size", size, "mode", "0755", "nr_inodes", "1m", NULL};
-	struct stat st;
 
 	snprintf(size, sizeof(size), "%llu", (unsigned long long)bytes);
-	b->root = mounts_new("tmpfs", ATTR_BASE, options);
-	if (b->root < 0 || fstat(b->root, &st) < 0 ||
-	    sys_move_mount(b->root, "", AT_FDCWD, "/", MOVE_MOUNT_F_EMPTY_PATH) < 0) {
+	int root = mounts_new("tmpfs", ATTR_BASE, options);
+	if (root < 0 || sys_move_mount(root, "", AT_FDCWD, "/", MOVE_MOUNT_F_EMPTY_PATH) < 0) {
 		int sys = errno;
 
 		err_set(b->err, ERR_SETUP, sys, "cannot mount the sandbox's root");
 		kernel_explain("mount", sys, b->err->hint, sizeof(b->err->hint));
+		fd_close(&root);
 		return false;
 	}
-	b->own = st.st_dev;
-	if (mkdirat(b->root, "run", 0755) < 0 || mkdirat(b->root, "run/lnk", 0755) < 0 ||
-	    mkdirat(b->root, GUARD_CLOSED_DIR, 0) < 0 ||
-	    mknodat(b->root, GUARD_CLOSED_FILE, S_IFREG, 0) < 0) {
+	skeleton_init(&b->skeleton, root);
+	if (mkdirat(root, "run", 0755) < 0 || mkdirat(root, "run/lnk", 0755) < 0 ||
+	    mkdirat(root, GUARD_CLOSED_DIR, 0) < 0 ||
+	    mknodat(root, GUARD_CLOSED_FILE, S_IFREG, 0) < 0) {
 		return err_set(b->err, ERR_SETUP, errno, "cannot fill the sandbox's root");
 	}
 	return true;
@@ -502,7 +417,7 @@ bool mounts_enter(struct err *err)
 
 bool mounts_build(const struct plan *plan, struct warden_init *warden, struct err *err)
 {
-	struct builder b = {.root = -1, .warden = warden, .err = err, .as_root = plan->as_root};
+	struct builder b = {.skeleton = {.root = -1}, .warden = warden, .err = err, .as_root = plan->as_root};
 	mode_t mask = umask(0);
 
 	bool ok = new_root(&b, plan->private_bytes);
@@ -510,10 +425,11 @@ bool mounts_build(const struct plan *plan, struct warden_init *warden, struct er
 		ok = run_op(&b, plan, &plan->ops.v[i]);
 	}
 	ok = ok && guard_ready(&b);
-	if (ok && fchdir(b.root) < 0) {
+	if (ok && fchdir(b.skeleton.root) < 0) {
 		ok = err_set(err, ERR_SETUP, errno, "cannot go to the sandbox's root");
 	}
-	fd_close(&b.root);
+	fd_close(&b.skeleton.root);
+	skeleton_release(&b.skeleton);
 	umask(mask);
 	return ok;
 }

@@ -75,7 +75,6 @@ static void command_facts(const struct spec *spec, const struct machine *machine
 	}
 }
 
-/* Adds `path` resolved, once, when it exists. `as_is` keeps a link as the link it is. */
 static void system_facts(struct arena *arena, struct facts *f)
 {
 	static const char *const programs[] = {
@@ -92,7 +91,8 @@ static void system_facts(struct arena *arena, struct facts *f)
 	for (size_t i = 0; i < f->machine->system_folders.n; i++) {
 		ARENA_PUSH(arena, &f->system, f->machine->system_folders.v[i]);
 	}
-	for (size_t i = 0; i < ARRAY_LEN(programs); i++) {
+	/* The rest is about lists of commands. */
+	for (size_t i = 0; f->commands.n > 0 && i < ARRAY_LEN(programs); i++) {
 		struct path_info info;
 
 		/* A link (/bin on merged systems) leads to a folder that is listed itself. */
@@ -101,7 +101,7 @@ static void system_facts(struct arena *arena, struct facts *f)
 			ARENA_PUSH(arena, &f->program_folders, info);
 		}
 	}
-	for (size_t i = 0; i < ARRAY_LEN(loaders); i++) {
+	for (size_t i = 0; f->commands.n > 0 && i < ARRAY_LEN(loaders); i++) {
 		struct path_info info;
 
 		if (resolve_path(loaders[i], arena, &info, &ignored) && info.exists &&
@@ -126,12 +126,14 @@ static void etc_facts(struct arena *arena, struct facts *f)
 	static const char *const keys[] = {"rsa", "dsa", "ecdsa", "ed25519"};
 	struct err ignored;
 
-	for (size_t i = 0; i < ARRAY_LEN(secrets); i++) {
+	/* Without other groups this user reads what everybody reads. */
+	bool more = f->machine->uid == 0 || getgroups(0, NULL) > 1;
+	for (size_t i = 0; more && i < ARRAY_LEN(secrets); i++) {
 		if (access(secrets[i], R_OK) == 0) {
 			ARENA_PUSH(arena, &f->etc_secrets, secrets[i]);
 		}
 	}
-	for (size_t i = 0; i < ARRAY_LEN(keys); i++) {
+	for (size_t i = 0; more && i < ARRAY_LEN(keys); i++) {
 		const char *path = arena_printf(arena, "/etc/ssh/ssh_host_%s_key", keys[i]);
 
 		if (access(path, R_OK) == 0) {

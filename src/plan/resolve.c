@@ -129,23 +129,64 @@ static void fill(struct path_info *info, const char *real, const struct stat *st
 	info->uid = st->st_uid;
 }
 
-/* True when `name` exists and no part of it is a link: one look instead of one for each part. */
-static bool without_links(const char *name, struct path_info *info)
+/* The first part of a name without links that does not exist. Few are missing, so it is looked
+ * for from the end. */
+static const char *first_missing(const char *name, struct arena *arena)
+{
+	char *missing = arena_strdup(arena, name);
+	struct stat st;
+
+	for (;;) {
+		char *slash = strrchr(missing, '/');
+
+		if (slash == missing) {
+			return missing;
+		}
+		*slash = '\0';
+		if (lstat(missing, &st) == 0) {
+			*slash = '/';
+			return missing;
+		}
+	}
+}
+
+/* "." or ".." as a part. */
+static bool has_dot_part(const char *name)
+{
+	for (const char *p = strstr(name, "/."); p != NULL; p = strstr(p + 1, "/.")) {
+		size_t n = strspn(p + 1, ".");
+
+		if (n <= 2 && (p[1 + n] == '/' || p[1 + n] == '\0')) {
+			return true;
+		}
+	}
+	return false;
+}
+
+/* Most names have no link in them: one look instead of one for each part. True when the name is
+ * done with; false when its parts must be looked at. */
+static bool without_links(const char *name, struct arena *arena, struct path_info *info)
 {
 	struct open_how how = {.flags = O_PATH | O_CLOEXEC, .resolve = RESOLVE_NO_SYMLINKS};
 	struct stat st;
 
-	/* Not in normal form: its parts must be looked at. */
-	if (name[0] != '/' || strstr(name, "//") != NULL || strstr(name, "/.") != NULL ||
+	/* Only in normal form does the name say what it resolves to. */
+	if (name[0] != '/' || strstr(name, "//") != NULL || has_dot_part(name) ||
 	    (name[1] != '\0' && name[strlen(name) - 1] == '/')) {
 		return false;
 	}
 	auto_close int fd = (int)syscall(SYS_openat2, AT_FDCWD, name, &how, sizeof(how));
-	if (fd < 0 || fstat(fd, &st) < 0) {
-		return false;
+	if (fd >= 0 && fstat(fd, &st) == 0) {
+		fill(info, info->name, &st);
+		return true;
 	}
-	fill(info, info->name, &st);
-	return true;
+	if (fd < 0 && errno == ENOENT) {
+		/* A link before the missing part would have been ELOOP. */
+		info->real = info->name;
+		info->missing = first_missing(name, arena);
+		return true;
+	}
+	return false;
 }
 
 bool resolve_path(const char *name, struct arena *arena, struct path_info *ret_info,
@@ -156,15 +197,12 @@ bool resolve_path(const char *name, struct arena *arena, struct path_info *ret_i
 	char part[NAME_MAX + 1];
 	struct stat st;
 
-	if (without_links(info.name, &info)) {
+	if (without_links(info.name, arena, &info)) {
 		*ret_info = info;
 		return true;
 	}
 	if (snprintf(w.rest, sizeof(w.rest), "%s", name) >= (int)sizeof(w.rest)) {
 		return too_long(name, err);
-	}
-	if (lstat("/", &st) < 0) {
-		return err_set(err, ERR_SETUP, errno, "cannot look at /");
 	}
 	while (next_part(&w, part)) {
 		if (str_eq(part, ".")) {
