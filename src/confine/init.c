@@ -193,6 +193,7 @@ static void end(struct init *in, int status)
 	kill(-1, SIGKILL);
 	while (waitpid(-1, NULL, 0) > 0 || errno == EINTR) {
 	}
+	warden_init_empty(&in->warden);
 	find_left(in->config->confine, &m);
 	wire_send(in->config->supervisor, &m);
 	_exit(EXIT_SUCCESS);

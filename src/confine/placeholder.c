@@ -353,7 +353,7 @@ bool placeholders_make(struct placeholders *p, const struct placeholder_want *wa
 	return ok;
 }
 
-static void finish(struct placeholders *p)
+static void finish(struct placeholders *p, bool exiting)
 {
 	struct registry_entries living = {0};
 	struct err ignored;
@@ -361,7 +361,7 @@ static void finish(struct placeholders *p)
 	if (registry_lock(&p->registry, END_WAIT_MS, &ignored)) {
 		if (registry_scan(&p->registry, p->run_fd, &p->own, &p->arena, &living) &&
 		    p->run_fd >= 0) {
-			registry_remove_all(&p->own, &living);
+			registry_remove_all(&p->own, &living, exiting);
 			registry_delete_record(&p->registry, p->run_fd);
 		}
 		/* Closed while the lock is held: nobody takes it for a dead run's meanwhile. */
@@ -370,10 +370,10 @@ static void finish(struct placeholders *p)
 	}
 }
 
-void placeholders_end(struct placeholders *p)
+void placeholders_end(struct placeholders *p, bool exiting)
 {
 	if (p->run_fd >= 0) {
-		finish(p);
+		finish(p, exiting);
 	}
 	fd_close(&p->run_fd);
 	registry_close(&p->registry);
@@ -396,7 +396,7 @@ void placeholders_end_record(const char *state_folder, int run_fd)
 	if (!registry_open(state_folder, false, &p.registry, &ignored) || p.registry.dir_fd < 0) {
 		fd_close(&p.run_fd);
 	}
-	placeholders_end(&p);
+	placeholders_end(&p, false);
 }
 
 void placeholders_sweep(const char *state_folder)

@@ -67,8 +67,9 @@ bool placeholders_make(struct placeholders *p, const struct placeholder_want *wa
 
 /* Removes this run's placeholders that no other living run uses, and its record; releases all of
  * it. Call it when nothing of the run lives any more. Never fails: what cannot be removed now is
- * left for the next run's sweep. */
-void placeholders_end(struct placeholders *p);
+ * left for the next run's sweep. With `exiting` the caller is about to exit, and the kernel's slow
+ * part of a removal is left to that. */
+void placeholders_end(struct placeholders *p, bool exiting);
 
 /* The same from the run's record alone, for the supervisor when the warden is dead. Takes run_fd
  * (may be -1: then this is placeholders_sweep). */

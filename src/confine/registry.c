@@ -27,6 +27,9 @@
 
 #define RECORD_PREFIX "run."
 
+/* Removed folders that are held open at most: well below the usual limit of descriptors. */
+#define HELD_MAX 900
+
 /* mkdir -p with 0700 for what is missing. */
 static bool make_folders(const char *path)
 {
@@ -362,25 +365,35 @@ static bool is_ours(const struct registry_entry *e, const struct stat *st)
 	return st->st_ino == e->ino && mode == e->mode;
 }
 
-void registry_remove(const struct registry_entry *e)
+void registry_remove(const struct registry_entry *e, bool hold)
 {
 	auto_close int dir = registry_open_parent(e);
 	const char *last = path_base(e->path);
 	struct stat st;
 
-	if (dir >= 0 && fstatat(dir, last, &st, AT_SYMLINK_NOFOLLOW) == 0 && is_ours(e, &st)) {
-		/* Fails on one that is not empty: that one has become real. */
-		unlinkat(dir, last, AT_REMOVEDIR);
+	if (dir < 0) {
+		return;
+	}
+	auto_close int fd = openat(dir, last, O_PATH | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+	if (fd < 0 || fstat(fd, &st) < 0 || !is_ours(e, &st)) {
+		return;
+	}
+	/* Fails on one that is not empty: that one has become real. */
+	if (unlinkat(dir, last, AT_REMOVEDIR) == 0 && hold) {
+		fd_take(&fd);
 	}
 }
 
-void registry_remove_all(struct registry_entries *own, const struct registry_entries *living)
+void registry_remove_all(struct registry_entries *own, const struct registry_entries *living,
+			 bool hold)
 {
+	size_t held = 0;
+
 	/* By path, from the end: what lies in a folder goes before it. */
 	sort_entries(own);
 	for (size_t i = own->n; i-- > 0;) {
 		if (registry_find(living, own->v[i].path) == NULL) {
-			registry_remove(&own->v[i]);
+			registry_remove(&own->v[i], hold && held++ < HELD_MAX);
 		}
 	}
 }
@@ -400,7 +413,7 @@ static void bury(const struct registry *r, const char *name, struct arena *arena
 	for (size_t i = dead.n; i-- > 0;) {
 		if (registry_find(living, dead.v[i].path) == NULL &&
 		    registry_find(own, dead.v[i].path) == NULL) {
-			registry_remove(&dead.v[i]);
+			registry_remove(&dead.v[i], false);
 		}
 	}
 	unlinkat(r->dir_fd, name, 0);

@@ -77,12 +77,15 @@ bool registry_append(int fd, const struct registry_entries *entries, size_t firs
  * path. No link is followed. -1 with errno. */
 int registry_open_parent(const struct registry_entry *entry);
 
-/* Removes the folder of an entry when it still is the empty folder that was made. */
-void registry_remove(const struct registry_entry *entry);
+/* Removes the folder of an entry when it still is the empty folder that was made. With `hold` the
+ * removed folder stays open until the process exits, and its blocks are given back then: that costs
+ * a hundred times the removal itself on ext4. */
+void registry_remove(const struct registry_entry *entry, bool hold);
 
 /* With the lock held: removes the folders of `own`, but for those that a living run lists. Sorts
- * `own`. */
-void registry_remove_all(struct registry_entries *own, const struct registry_entries *living);
+ * `own`. `hold` as above; only for a process that is about to exit. */
+void registry_remove_all(struct registry_entries *own, const struct registry_entries *living,
+			 bool hold);
 
 /* With the lock held: deletes the record open as `fd` from the folder. */
 void registry_delete_record(const struct registry *r, int fd);

@@ -60,6 +60,18 @@ static void ignore_stops(void)
 	signal(SIGTTOU, SIG_IGN);
 }
 
+static enum warden_kind guard_kind(const struct plan_op *op)
+{
+	switch (op->kind) {
+	case PLAN_PIN:
+		return WARDEN_PIN;
+	case PLAN_ANCHOR:
+		return WARDEN_ANCHOR;
+	default:
+		return WARDEN_COVER;
+	}
+}
+
 static bool start_warden(struct supervisor *s)
 {
 	const struct plan *plan = s->config->plan;
@@ -83,7 +95,7 @@ static bool start_warden(struct supervisor *s)
 			names[at++] = (struct warden_name){
 				.path = op->path,
 				.base_len = str_eq(op->base, "/") ? 0 : strlen(op->base),
-				.kind = op->kind == PLAN_PIN ? WARDEN_PIN : WARDEN_COVER,
+				.kind = guard_kind(op),
 				.from = op->from,
 			};
 		}
@@ -182,6 +194,7 @@ static void hear_warden(struct supervisor *s)
 		break;
 	case WARDEN_READY:
 	case WARDEN_NONE:
+	case WARDEN_NOTE:
 	case WARDEN_DONE:
 		break;
 	}

@@ -110,9 +110,9 @@ static enum warden_news hear(struct warden *w, bool wait, struct err *err)
 		w->run_fd = fds[0];
 		return WARDEN_READY;
 	}
-	if (got == 1 && msg.head.kind == WARDEN_MSG_FAILED) {
+	if (got == 1 && (msg.head.kind == WARDEN_MSG_FAILED || msg.head.kind == WARDEN_MSG_NOTE)) {
 		*err = msg.failure.err;
-		return WARDEN_FAILED;
+		return msg.head.kind == WARDEN_MSG_NOTE ? WARDEN_NOTE : WARDEN_FAILED;
 	}
 	if (got == 1 && msg.head.kind == WARDEN_MSG_DONE) {
 		w->done = true;
@@ -176,21 +176,33 @@ static bool wait_for_end(struct warden *w)
 	return true;
 }
 
+/* The child's wait status; 0 when it is not to be waited for. */
+static int reap(const struct warden *w, int options)
+{
+	int status = 0;
+	pid_t pid;
+
+	do {
+		pid = waitpid(w->pid, &status, options);
+	} while (pid < 0 && errno == EINTR);
+	return pid == w->pid ? status : 0;
+}
+
 void warden_finish(struct warden *w)
 {
-	int status = -1;
-
 	if (w->pid < 0) {
 		return;
 	}
 	fd_close(&w->init_fd);
 	warden_over(w);
-	if (!wait_for_end(w)) {
+	bool ended = wait_for_end(w);
+	if (!ended) {
 		kill(w->pid, SIGKILL);
 	}
-	while (waitpid(w->pid, &status, 0) < 0 && errno == EINTR) {
-	}
-	if (!WIFEXITED(status) || WEXITSTATUS(status) != 0) {
+	/* One that has said it is done needs no waiting for; one that failed to set up cleaned up.
+	 */
+	int status = reap(w, w->done ? WNOHANG : 0);
+	if (!w->done && (!WIFEXITED(status) || WEXITSTATUS(status) != 0)) {
 		placeholders_end_record(w->state_folder, fd_take(&w->run_fd));
 	}
 	warden_leave(w);

@@ -64,8 +64,10 @@ enum warden_news {
 	WARDEN_READY,  /* placeholders and watches stand; said once */
 	WARDEN_FAILED, /* err is filled. Before WARDEN_READY: set-up failed, nothing is left on
 			  disk. After it: a name could not be kept closed, init has been killed */
-	WARDEN_DONE,   /* init is dead and the placeholders are removed; said again if read again */
-	WARDEN_GONE,   /* killed: end the run, then warden_finish */
+	WARDEN_NOTE, /* err is a note for the user, to be shown at the end: a name was replaced at a
+			moment when the program may have done it */
+	WARDEN_DONE, /* nothing lives and the placeholders are removed; said again if read again */
+	WARDEN_GONE, /* killed: end the run, then warden_finish */
 };
 
 /* Reads one message without blocking, when poll says that there is one. `err` is filled for
@@ -80,9 +82,9 @@ bool warden_wait_ready(struct warden *w, struct err *err);
  * is dead. Call it when the program's status is known, before reaping init. */
 void warden_over(struct warden *w);
 
-/* Waits for the warden to have cleaned up and reaps it; init must be dead, or die without further
- * help. When the warden was killed, or does not end within two seconds, cleans up itself. Closes
- * everything. */
+/* Waits for the warden to have cleaned up; init must be dead, or die without further help. When the
+ * warden was killed, or hangs, cleans up itself. Closes everything. The warden may still be exiting
+ * (it frees what it removed) and is then not reaped: the caller is about to exit, too. */
 void warden_finish(struct warden *w);
 
 /* Init's side. */
@@ -105,6 +107,10 @@ bool warden_init_wait(struct warden_init *wi, struct err *err);
 /* Says that every name is covered and that the root is in place (after pivot_root). Before the
  * program starts. Does not wait. */
 void warden_init_mounted(struct warden_init *wi);
+
+/* Says that nothing but init lives any more, so that the placeholders go while init ends. After it
+ * init forks nothing, and the warden's end may close. */
+void warden_init_empty(struct warden_init *wi);
 
 /* Serves one message (freeze or thaw) when poll says that there is one. Needs the run's own /proc
  * at /proc. False: the warden is gone, and init must end the run. */

@@ -55,6 +55,13 @@ void warden_init_mounted(struct warden_init *wi)
 	}
 }
 
+void warden_init_empty(struct warden_init *wi)
+{
+	if (wi->fd >= 0) {
+		say(wi, WARDEN_MSG_EMPTY, 0);
+	}
+}
+
 /* True when the process is stopped and was so before the freeze: SIGSTOP waits unread. */
 static bool was_stopped(int proc, pid_t pid)
 {

@@ -54,6 +54,7 @@ struct state {
 	bool mounted;   /* init has covered every name */
 	bool over;      /* the run is over, or everybody who could say so is gone */
 	bool kill_init; /* nobody else will end it */
+	bool empty;     /* nothing lives but init, which said so */
 	uint32_t seq;
 	bool *wanted; /* for each name: a placeholder stands in for it */
 	struct watch watch;
@@ -221,9 +222,9 @@ static void say(int fd, enum warden_kind_of_msg kind, uint32_t seq, int pass)
 	}
 }
 
-static void say_failed(struct state *s, const struct err *err)
+static void say_err(struct state *s, enum warden_kind_of_msg kind, const struct err *err)
 {
-	struct warden_failure failure = {.head = {WARDEN_MSG_FAILED, 0}, .err = *err};
+	struct warden_failure failure = {.head = {kind, 0}, .err = *err};
 
 	if (s->supervisor_fd >= 0) {
 		warden_wire_send(s->supervisor_fd, &failure, sizeof(failure), NULL, 0);
@@ -243,6 +244,10 @@ static bool hear_init(struct state *s, enum warden_kind_of_msg kind, uint32_t se
 	}
 	if (got == 1 && msg.head.kind == WARDEN_MSG_MOUNTED) {
 		s->mounted = true;
+	}
+	if (got == 1 && msg.head.kind == WARDEN_MSG_EMPTY) {
+		s->empty = true;
+		s->over = true;
 	}
 	return got == 1 && msg.head.kind == kind && msg.head.seq == seq;
 }
@@ -391,8 +396,29 @@ static void end_run(struct state *s, struct err *err)
 	err_hint(err, "the run was ended: a name that has to stay closed changed outside and could "
 		      "not be closed again");
 	sys_pidfd_send_signal(s->init_pidfd, SIGKILL);
-	say_failed(s, err);
+	say_err(s, WARDEN_MSG_FAILED, err);
 	s->over = true;
+}
+
+/* A protected name that went away and came back before everything inside stood still: the program
+ * may have been the one who made it, and what is there now is about to be used outside. */
+static void note_replaced(struct state *s)
+{
+	for (size_t i = watch_next(&s->watch, 0); i != WATCH_NO_GUARD;
+	     i = watch_next(&s->watch, i + 1)) {
+		const struct warden_name *name = &s->watch.names[i];
+		char shown[512];
+		struct err note;
+
+		if (name->kind == WARDEN_PIN && watch_was_replaced(&s->watch, i)) {
+			err_set(&note, ERR_SETUP, 0,
+				"%s was removed and made anew while the program ran, maybe by it",
+				str_printable(name->path, shown, sizeof(shown)));
+			err_hint(&note, "look at what is in it before you use it");
+			err_at(&note, &name->from);
+			say_err(s, WARDEN_MSG_NOTE, &note);
+		}
+	}
 }
 
 static void take_changes(struct state *s)
@@ -405,6 +431,8 @@ static void take_changes(struct state *s)
 		return;
 	}
 	freeze(s);
+	watch_read(&s->watch);
+	note_replaced(s);
 	if (!cover_again(s, &err)) {
 		end_run(s, &err);
 		return;
@@ -467,6 +495,9 @@ static void look_around(struct state *s)
 /* Until nothing of the run can be alive: init's pidfd, or the end of its socket, tells. */
 static void wait_for_init(struct state *s)
 {
+	if (s->empty) {
+		return;
+	}
 	if (s->kill_init && s->init_pidfd >= 0) {
 		sys_pidfd_send_signal(s->init_pidfd, SIGKILL);
 	}
@@ -503,15 +534,15 @@ _Noreturn void warden_main(const struct warden_config *config, int supervisor_fd
 		say(s.supervisor_fd, WARDEN_MSG_READY, 0, s.placeholders.run_fd);
 		say(s.init_fd, WARDEN_MSG_READY, 0, -1);
 	} else {
-		placeholders_end(&s.placeholders);
-		say_failed(&s, &err);
+		placeholders_end(&s.placeholders, true);
+		say_err(&s, WARDEN_MSG_FAILED, &err);
 		_exit(0);
 	}
 	while (!s.over) {
 		look_around(&s);
 	}
 	wait_for_init(&s);
-	placeholders_end(&s.placeholders);
+	placeholders_end(&s.placeholders, true);
 	say(s.supervisor_fd, WARDEN_MSG_DONE, 0, -1);
 	_exit(0);
 }

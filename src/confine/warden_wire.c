@@ -76,9 +76,10 @@ int warden_wire_receive(int fd, bool wait, union warden_any *ret_msg,
 		return errno == EAGAIN ? 0 : -1;
 	}
 	take_fds(&h, ret_fds);
-	size_t want = (size_t)n >= sizeof(ret_msg->head) && ret_msg->head.kind == WARDEN_MSG_FAILED
-			      ? sizeof(ret_msg->failure)
-			      : sizeof(ret_msg->head);
+	bool with_err =
+		(size_t)n >= sizeof(ret_msg->head) &&
+		(ret_msg->head.kind == WARDEN_MSG_FAILED || ret_msg->head.kind == WARDEN_MSG_NOTE);
+	size_t want = with_err ? sizeof(ret_msg->failure) : sizeof(ret_msg->head);
 	if ((size_t)n != want || (h.msg_flags & (MSG_TRUNC | MSG_CTRUNC)) != 0) {
 		for (unsigned i = 0; i < WARDEN_MSG_FDS; i++) {
 			if (ret_fds[i] >= 0) {

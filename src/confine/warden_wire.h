@@ -13,13 +13,15 @@ enum warden_kind_of_msg {
 	/* warden to supervisor and to init */
 	WARDEN_MSG_READY = 1, /* to the supervisor with the record's descriptor, if there is one */
 	WARDEN_MSG_FAILED,    /* to the supervisor as struct warden_failure */
-	WARDEN_MSG_DONE,      /* to the supervisor: init is dead and everything is removed */
+	WARDEN_MSG_NOTE,      /* to the supervisor as struct warden_failure */
+	WARDEN_MSG_DONE,      /* to the supervisor: nothing lives, everything is removed */
 	/* warden to init */
 	WARDEN_MSG_FREEZE,
 	WARDEN_MSG_THAW,
 	/* init to warden */
 	WARDEN_MSG_FROZEN, /* seq of the freeze */
 	WARDEN_MSG_MOUNTED,
+	WARDEN_MSG_EMPTY, /* nothing lives but init */
 	/* supervisor to warden */
 	WARDEN_MSG_ATTACH, /* with pidfd, user namespace, mount namespace */
 	WARDEN_MSG_OVER,

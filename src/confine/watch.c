@@ -306,7 +306,8 @@ static void mark(struct watch *w, size_t node)
 	w->any_dirty = true;
 }
 
-static void mark_child(struct watch *w, const struct watch_node *node, const char *name)
+static void mark_child(struct watch *w, const struct watch_node *node, const char *name,
+		       uint32_t mask)
 {
 	size_t len = strlen(name);
 	size_t lo = 0;
@@ -321,6 +322,9 @@ static void mark_child(struct watch *w, const struct watch_node *node, const cha
 
 		if (cmp == 0 && clen == len) {
 			mark(w, at);
+			w->nodes.v[at].came |=
+				w->nodes.v[at].gone && (mask & (IN_CREATE | IN_MOVED_TO)) != 0;
+			w->nodes.v[at].gone |= (mask & (IN_DELETE | IN_MOVED_FROM)) != 0;
 			return;
 		}
 		if (cmp < 0 || (cmp == 0 && clen < len)) {
@@ -344,7 +348,7 @@ static void take_event(struct watch *w, const struct inotify_event *e)
 
 		if ((e->mask & (IN_DELETE_SELF | IN_MOVE_SELF | IN_IGNORED | IN_UNMOUNT)) == 0) {
 			if (e->len > 0) {
-				mark_child(w, &w->nodes.v[i], e->name);
+				mark_child(w, &w->nodes.v[i], e->name, e->mask);
 			}
 		} else if (w->nodes.v[i].base != i) {
 			/* A granted folder stays what it was inside, wherever it is moved. */
@@ -390,10 +394,17 @@ size_t watch_next(const struct watch *w, size_t from)
 	return from < w->nnames ? from : WATCH_NO_GUARD;
 }
 
+bool watch_was_replaced(const struct watch *w, size_t guard)
+{
+	return w->nodes.v[w->guard_nodes[guard]].came;
+}
+
 void watch_clear(struct watch *w)
 {
 	for (size_t i = 0; i < w->nodes.n; i++) {
 		w->nodes.v[i].dirty = false;
+		w->nodes.v[i].gone = false;
+		w->nodes.v[i].came = false;
 	}
 	w->any_dirty = false;
 }

@@ -30,6 +30,8 @@ struct watch_node {
 	int base_fd; /* O_PATH, granted folders only; else -1 */
 	int wd;      /* -1: not watched (it has no children, or does not exist) */
 	bool dirty;
+	bool gone; /* since watch_clear: it went away, */
+	bool came; /* and something came in its place afterwards */
 };
 
 struct watch_nodes {
@@ -77,6 +79,10 @@ bool watch_refresh(struct watch *w, struct err *err);
 /* The marked guarded names in order: the first with an index of at least `from`, or
  * WATCH_NO_GUARD. */
 size_t watch_next(const struct watch *w, size_t from);
+
+/* True when, since the last watch_clear, names[guard] went away and then something appeared there,
+ * in two steps: whoever was quick enough may have put it there. */
+bool watch_was_replaced(const struct watch *w, size_t guard);
 
 /* Unmarks everything. */
 void watch_clear(struct watch *w);

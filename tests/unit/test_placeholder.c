@@ -163,7 +163,7 @@ static void test_made_and_removed(void **state)
 	assert_int_equal(stat(p->state, &st), 0);
 	assert_int_equal(st.st_mode & 0777, 0700);
 
-	placeholders_end(&ph);
+	placeholders_end(&ph, false);
 	assert_int_equal(count(p->project), 1);
 	assert_true(exists(p, ".git"));
 	assert_int_equal(records(p), 0);
@@ -177,7 +177,7 @@ static void test_nothing_needed_nothing_made(void **state)
 	mkdir(in_project(p, ".git"), 0755);
 	placeholders_init(&ph, p->state);
 	make(&ph, p, 1, ".git");
-	placeholders_end(&ph);
+	placeholders_end(&ph, false);
 	placeholders_sweep(p->state);
 	assert_int_equal(access(p->state, F_OK), -1);
 }
@@ -192,11 +192,11 @@ static void test_two_runs_share(void **state)
 	placeholders_init(&b, p->state);
 	make(&a, p, 2, ".idea", "sub/dir/secret");
 	make(&b, p, 3, ".idea", ".vscode", "sub/dir/other");
-	placeholders_end(&a);
+	placeholders_end(&a, false);
 	assert_true(exists(p, ".idea"));
 	assert_false(exists(p, "sub/dir/secret"));
 	assert_true(exists(p, "sub/dir/other"));
-	placeholders_end(&b);
+	placeholders_end(&b, false);
 	assert_int_equal(count(p->project), 0);
 	assert_int_equal(records(p), 0);
 }
@@ -221,7 +221,7 @@ static void test_folders_on_the_way(void **state)
 
 	/* What the run left there keeps its folder, no more. */
 	close(open(in_project(p, "a/b/kept"), O_CREAT | O_WRONLY, 0644));
-	placeholders_end(&ph);
+	placeholders_end(&ph, false);
 	assert_int_equal(count(in_project(p, "a")), 1);
 	assert_int_equal(count(in_project(p, "a/b")), 1);
 	assert_int_equal(count(in_project(p, "have")), 0);
@@ -242,7 +242,7 @@ static void test_made_real_stays(void **state)
 	chmod(in_project(p, "own"), 0755);
 	rmdir(in_project(p, "replaced"));
 	mkdir(in_project(p, "replaced"), 0755);
-	placeholders_end(&ph);
+	placeholders_end(&ph, false);
 	assert_int_equal(count(p->project), 4);
 	assert_int_equal(records(p), 0);
 	placeholders_sweep(p->state);
@@ -262,7 +262,7 @@ static void test_any_bytes_in_names(void **state)
 		assert_true(exists(p, names[i]));
 		/* As after a kill: the record alone has to do. */
 		placeholders_end_record(p->state, fd_take(&ph.run_fd));
-		placeholders_end(&ph);
+		placeholders_end(&ph, false);
 		assert_int_equal(count(p->project), 0);
 		assert_int_equal(records(p), 0);
 	}
@@ -281,7 +281,7 @@ static void test_again_in_one_run(void **state)
 		assert_true(exists(p, ".idea"));
 	}
 	assert_int_equal(records(p), 1);
-	placeholders_end(&ph);
+	placeholders_end(&ph, false);
 	assert_int_equal(count(p->project), 0);
 }
 
@@ -295,7 +295,7 @@ static void test_moved_project(void **state)
 	make(&ph, p, 2, ".idea", "a/b");
 	snprintf(moved, sizeof(moved), "%s/moved", p->top);
 	assert_int_equal(rename(p->project, moved), 0);
-	placeholders_end(&ph);
+	placeholders_end(&ph, false);
 	assert_int_equal(count(moved), 0);
 }
 
@@ -343,7 +343,7 @@ static void closed_folder(struct place *p)
 	CHECK(err.line == 7);
 	CHECK(strstr(err.msg, "sub is yours, but not writable") != NULL);
 	CHECK(strstr(err.hint, "chmod u+w ") != NULL);
-	placeholders_end(&ph);
+	placeholders_end(&ph, false);
 	CHECK(count(p->project) == 1);
 	CHECK(records(p) == 0);
 }
@@ -366,7 +366,7 @@ static void foreign_folder(struct place *p)
 	placeholders_init(&ph, p->state);
 	CHECK(placeholders_make(&ph, w, 2, &err));
 	CHECK(access("/usr/.git", F_OK) < 0);
-	placeholders_end(&ph);
+	placeholders_end(&ph, false);
 	CHECK(records(p) == 0);
 	/* Nor does a state folder that cannot be made pass in silence. */
 	struct placeholder_want mine = want(p, ".idea");
@@ -374,7 +374,7 @@ static void foreign_folder(struct place *p)
 	CHECK(!placeholders_make(&ph, &mine, 1, &err));
 	CHECK(strstr(err.msg, "/usr/none/link/placeholders") != NULL);
 	CHECK(err.hint[0] != '\0');
-	placeholders_end(&ph);
+	placeholders_end(&ph, false);
 	CHECK(count(p->project) == 0);
 }
 
@@ -403,7 +403,7 @@ static void test_records_of_the_dead(void **state)
 
 	placeholders_init(&ph, p->state);
 	make(&ph, p, 1, "x");
-	placeholders_end(&ph);
+	placeholders_end(&ph, false);
 
 	/* Listed, but killed before it was noted as made: gone when it looks like ours only. */
 	mkdir(in_project(p, "ours"), 0555);
@@ -466,7 +466,7 @@ static void test_forged_records(void **state)
 	/* Ours, and the three that are no records. */
 	assert_int_equal(records(p), 4);
 	assert_true(exists(p, ".idea"));
-	placeholders_end(&ph);
+	placeholders_end(&ph, false);
 	assert_int_equal(count(p->project), 0);
 	assert_int_equal(records(p), 3);
 }
@@ -483,7 +483,7 @@ static void whole_run(struct place *p)
 	if (!placeholders_make(&ph, w, ARRAY_LEN(w), &err)) {
 		_exit(97);
 	}
-	placeholders_end(&ph);
+	placeholders_end(&ph, false);
 }
 
 /* Runs whole_run and kills it at its system call stop number `at`. False when it ended before. */
@@ -554,7 +554,7 @@ static void busy_run(struct place *p, unsigned seed)
 			}
 			usleep((useconds_t)(rand_r(&seed) % 2000));
 		}
-		placeholders_end(&ph);
+		placeholders_end(&ph, false);
 	}
 }
 
@@ -596,7 +596,7 @@ static void test_ten_at_once_killed(void **state)
 	struct placeholders ph;
 	placeholders_init(&ph, p->state);
 	make(&ph, p, 1, ".idea");
-	placeholders_end(&ph);
+	placeholders_end(&ph, false);
 	assert_int_equal(count(p->project), 0);
 	assert_int_equal(records(p), 0);
 }
@@ -627,7 +627,7 @@ static void test_many_names_fast(void **state)
 	print_message("3000 placeholders made in %ld us\n",
 		      (b.tv_sec - a.tv_sec) * 1000000 + (b.tv_nsec - a.tv_nsec) / 1000);
 	clock_gettime(CLOCK_MONOTONIC, &a);
-	placeholders_end(&ph);
+	placeholders_end(&ph, false);
 	clock_gettime(CLOCK_MONOTONIC, &b);
 	print_message("and removed in %ld us\n",
 		      (b.tv_sec - a.tv_sec) * 1000000 + (b.tv_nsec - a.tv_nsec) / 1000);

@@ -9,11 +9,12 @@ static void spy(struct run *r)
 {
 	while (r->shared->stop == 0) {
 		char c;
+		long t = now_us();
 		int fd = open(r->path, O_RDONLY);
 
 		r->shared->tries++;
 		if (fd >= 0 && read(fd, &c, 1) == 1) {
-			hit(r);
+			hit(r, t);
 		}
 		close(fd);
 	}
@@ -26,12 +27,14 @@ static void maker(struct run *r)
 
 	snprintf(inner, sizeof(inner), "%s/hooks", r->path);
 	while (r->shared->stop == 0) {
+		long t = now_us();
+
 		r->shared->tries++;
 		if (mkdir(r->path, 0755) == 0 || mkdir(inner, 0755) == 0) {
-			hit(r);
+			hit(r, t);
 		}
 		if (rename(r->path, inner) == 0 || unlink(r->path) == 0 || rmdir(r->path) == 0) {
-			hit(r);
+			hit(r, t);
 		}
 	}
 }
@@ -87,8 +90,8 @@ static void job_control(struct run *r)
 	_exit(r->shared->hits > 0 ? 0 : 7);
 }
 
-/* The name was changed outside just now: it must be closed soon, and stay so. */
-static void must_be_closed(struct run *r, const char *what)
+/* The name was changed outside at about this moment: it must be closed soon, and stay so. */
+static long must_be_closed(struct run *r, const char *what)
 {
 	long changed = now_us();
 
@@ -99,10 +102,36 @@ static void must_be_closed(struct run *r, const char *what)
 	usleep(50 * 1000);
 	CHECK(r->shared->tries > tries + 10);
 	CHECK(r->shared->hits == hits);
-	printf("# %s: open for %ld us, %ld tries got through\n", what,
+	printf("# %s: open until %ld us after, %ld tries got through\n", what,
 	       hits > 0 ? last - changed : 0, hits);
 	fflush(stdout);
 	r->shared->hits = 0;
+	return hits;
+}
+
+/* Notes that have come since the last time. */
+static int notes(struct run *r)
+{
+	struct err err;
+	int n = 0;
+
+	for (;;) {
+		switch (warden_read(&r->warden, &err)) {
+		case WARDEN_NONE:
+			return n;
+		case WARDEN_READY:
+			break;
+		case WARDEN_NOTE:
+			CHECK(strstr(err.msg, "was removed and made anew") != NULL);
+			CHECK(strstr(err.msg, r->work) != NULL && err.hint[0] != '\0');
+			n++;
+			break;
+		case WARDEN_FAILED:
+		case WARDEN_DONE:
+		case WARDEN_GONE:
+			CHECK(!"the run goes on");
+		}
+	}
 }
 
 /* Tests. */
@@ -209,10 +238,11 @@ static void pins(struct run *r)
 	CHECK(r->shared->tries > 0 && r->shared->hits == 0);
 	CHECK(count(r->work) == 2);
 
-	/* As git clean does. */
+	/* As git clean does. Should the program be quicker than we are, the user hears of it. */
 	CHECK(rmdir(at(r, ".git")) == 0);
 	rmdir(at(r, ".idea"));
-	must_be_closed(r, "placeholder removed");
+	bool won = must_be_closed(r, "placeholder removed") > 0;
+	CHECK(notes(r) == (won ? 1 : 0));
 	CHECK(access(at(r, ".git"), F_OK) == 0 && access(at(r, ".idea"), F_OK) == 0);
 
 	/* As git init does, once the placeholder is out of its way. */
@@ -225,6 +255,54 @@ static void pins(struct run *r)
 	finish(r);
 	CHECK(access(at(r, ".git/config"), F_OK) == 0);
 	CHECK(access(at(r, ".idea"), F_OK) < 0);
+}
+
+/* Only a name that was gone for a moment is worth a note. */
+static void replaced_pins(struct run *r)
+{
+	put(r, ".envrc", "old");
+	guard(r, ".envrc", WARDEN_PIN);
+	guard(r, "secret", WARDEN_COVER);
+	r->program = idle;
+	start(r);
+	put(r, "new", "new");
+	CHECK(rename(at(r, "new"), at(r, ".envrc")) == 0);
+	usleep(20 * 1000);
+	CHECK(notes(r) == 0);
+	CHECK(rmdir(at(r, "secret")) == 0);
+	put(r, "secret", "x");
+	usleep(20 * 1000);
+	CHECK(notes(r) == 0);
+	/* Too quick for the warden, as the program might have been. */
+	put(r, "new", "new");
+	CHECK(kill(r->warden.pid, SIGSTOP) == 0);
+	CHECK(unlink(at(r, ".envrc")) == 0);
+	CHECK(rename(at(r, "new"), at(r, ".envrc")) == 0);
+	CHECK(kill(r->warden.pid, SIGCONT) == 0);
+	usleep(20 * 1000);
+	CHECK(notes(r) == 1);
+	finish(r);
+}
+
+static void removed_while_init_ends(struct run *r)
+{
+	int status;
+
+	guard(r, ".git", WARDEN_PIN);
+	r->program = idle;
+	r->shared->linger_us = 300 * 1000;
+	start(r);
+	CHECK(count(r->work) == 1);
+	r->shared->stop = 1;
+	for (int i = 0; i < 100 && count(r->work) > 0; i++) {
+		usleep(1000);
+	}
+	CHECK(count(r->work) == 0);
+	CHECK(waitpid(r->init, &status, WNOHANG) == 0);
+	warden_finish(&r->warden);
+	CHECK(records(r) == 0);
+	CHECK(waitpid(r->init, &status, WNOHANG) == 0);
+	CHECK(waitpid(r->init, &status, 0) == r->init && WIFEXITED(status));
 }
 
 static void pinned_link(struct run *r)
@@ -275,9 +353,11 @@ static void anchor_mover(struct run *r)
 	snprintf(up, sizeof(up), "%s/a", r->work);
 	snprintf(away, sizeof(away), "%s/away", r->work);
 	while (r->shared->stop == 0) {
+		long t = now_us();
+
 		r->shared->tries++;
 		if (rename(up, away) == 0) {
-			hit(r);
+			hit(r, t);
 		}
 	}
 }
@@ -418,8 +498,9 @@ static void warden_killed(struct run *r)
 /* Nothing of the run may live two seconds after its supervisor. */
 static void must_be_over(struct run *r, bool swept)
 {
-	for (int i = 0; i < 200 && (kill(r->shared->init, 0) == 0 || kill(r->shared->warden, 0) == 0 ||
-				    (!swept && count(r->work) > 0));
+	for (int i = 0;
+	     i < 200 && (kill(r->shared->init, 0) == 0 || kill(r->shared->warden, 0) == 0 ||
+			 (!swept && count(r->work) > 0));
 	     i++) {
 		usleep(10 * 1000);
 	}
@@ -477,7 +558,7 @@ static void all_killed(struct run *r)
 /* Signals of the terminal, sent to the whole job, are nothing to the warden. */
 static void deaf_to_the_terminal(struct run *r)
 {
-	static const int signals[] = {SIGINT, SIGQUIT, SIGTERM, SIGHUP, SIGTSTP, SIGTTIN,
+	static const int signals[] = {SIGINT,  SIGQUIT, SIGTERM, SIGHUP,  SIGTSTP, SIGTTIN,
 				      SIGTTOU, SIGUSR1, SIGALRM, SIGPIPE, SIGCONT};
 	struct err err;
 
@@ -543,17 +624,19 @@ static bool user_too[2] = {false, true};
 	{                                                                                          \
 		in_child(body, *(bool *)*state);                                                   \
 	}
-#define EACH(do)                                                                                   \
-	do(without_warden) do(cover_file) do(cover_folder) do(slow_editor) do(pins)                \
-	do(pinned_link) do(folder_on_the_way) do(anchors_hold) do(many_changes)                    \
-	do(jobs_stay_stopped) do(link_ends_the_run) do(set_up_fails) do(warden_killed)             \
-	do(supervisor_killed) do(all_killed) do(deaf_to_the_terminal) do(costs)
+/* clang-format off */
+#define EACH(X)                                                                                    \
+	X(without_warden) X(cover_file) X(cover_folder) X(slow_editor) X(pins) X(replaced_pins)    \
+	X(removed_while_init_ends) X(pinned_link) X(folder_on_the_way) X(anchors_hold)             \
+	X(many_changes) X(jobs_stay_stopped) X(link_ends_the_run) X(set_up_fails)                  \
+	X(warden_killed) X(supervisor_killed) X(all_killed) X(deaf_to_the_terminal) X(costs)
+/* clang-format on */
 
 EACH(TEST)
 
 #define ENTRY(body)                                                                                \
 	{#body " as an ordinary user", test_##body, NULL, NULL, &user_too[1]},                     \
-	{#body " as who we are", test_##body, NULL, NULL, &user_too[0]},
+		{#body " as who we are", test_##body, NULL, NULL, &user_too[0]},
 
 int main(void)
 {

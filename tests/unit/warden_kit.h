@@ -53,10 +53,10 @@
 
 /* Seen by everybody. */
 struct shared {
-	_Atomic int started;  /* the program runs */
-	_Atomic int stop;     /* it shall end */
-	_Atomic long tries;   /* what it tried */
-	_Atomic long hits;    /* tries that succeeded although they must not */
+	_Atomic int started; /* the program runs */
+	_Atomic int stop;    /* it shall end */
+	_Atomic long tries;  /* what it tried */
+	_Atomic long hits;   /* tries that succeeded although they must not */
 	_Atomic long first_us;
 	_Atomic long last_us; /* when the last did */
 	_Atomic int mounts;   /* lines of its mountinfo, by its own count */
@@ -65,6 +65,7 @@ struct shared {
 	_Atomic int warden;
 	_Atomic int init;
 	_Atomic long ticks;
+	_Atomic unsigned linger_us;
 };
 
 struct run;
@@ -77,7 +78,7 @@ struct run {
 	struct shared *shared;
 	struct warden_name names[8];
 	size_t nnames;
-	bool two;       /* an inner user namespace, as with commands listed */
+	bool two; /* an inner user namespace, as with commands listed */
 	bool no_warden;
 	program_fn *program;
 	const char *path; /* what the program tries */
@@ -111,8 +112,8 @@ static inline void put(struct run *r, const char *rel, const char *text)
 
 static inline void guard(struct run *r, const char *rel, enum warden_kind kind)
 {
-	r->names[r->nnames++] = (struct warden_name){
-		.path = at(r, rel), .base_len = strlen(r->work), .kind = kind};
+	r->names[r->nnames++] =
+		(struct warden_name){.path = at(r, rel), .base_len = strlen(r->work), .kind = kind};
 }
 
 static inline int count(const char *folder)
@@ -210,6 +211,9 @@ static inline void serve(struct run *r, pid_t program)
 		}
 		if (waitpid(-1, &status, WNOHANG) == program) {
 			CHECK(WIFEXITED(status));
+			warden_init_empty(&r->inside);
+			/* It must do without init's end from here on. */
+			usleep(r->shared->linger_us);
 			_exit(WEXITSTATUS(status));
 		}
 	}
@@ -294,10 +298,9 @@ static inline enum warden_news next_news(struct run *r, struct err *err)
 	return warden_read(&r->warden, err);
 }
 
-static inline void hit(struct run *r)
+/* A try that began at `t` succeeded. */
+static inline void hit(struct run *r, long t)
 {
-	long t = now_us();
-
 	if (r->shared->hits++ == 0) {
 		r->shared->first_us = t;
 	}
