@@ -1,4 +1,4 @@
-/* A set of strings in an arena, for "seen already?" over long lists. */
+/* A set of strings in an arena, for "seen already?" over long lists; each can carry a pointer. */
 #ifndef LNK_BASE_SET_H
 #define LNK_BASE_SET_H
 
@@ -9,6 +9,7 @@
 
 struct str_set {
 	const char **slot;
+	const void **data; /* beside each slot */
 	size_t cap; /* a power of two, or 0 */
 	size_t n;
 };
@@ -17,5 +18,11 @@ struct str_set {
 bool str_set_add(struct str_set *set, struct arena *arena, const char *s);
 
 bool str_set_has(const struct str_set *set, const char *s);
+
+/* Adds or replaces `s` with a pointer (borrowed) that str_set_data gives back. */
+void str_set_put(struct str_set *set, struct arena *arena, const char *s, const void *data);
+
+/* The pointer put with `s`; NULL when there is none. */
+const void *str_set_data(const struct str_set *set, const char *s);
 
 #endif

@@ -212,16 +212,26 @@ static bool guard_ready(struct builder *b)
 	return true;
 }
 
-static bool do_guard(struct builder *b, const struct plan_op *op)
+struct warden_name mounts_guarded_name(const struct plan_op *op)
 {
-	struct warden_name name = {
+	enum warden_kind kind = WARDEN_COVER;
+
+	if (op->kind != PLAN_COVER) {
+		kind = op->kind == PLAN_PIN ? WARDEN_PIN : WARDEN_ANCHOR;
+	}
+	return (struct warden_name){
 		.path = op->path,
 		.base_len = op->base == NULL || str_eq(op->base, "/") ? 0 : strlen(op->base),
-		.kind = op->kind == PLAN_PIN ? WARDEN_PIN : WARDEN_COVER,
+		.kind = kind,
 		.from = op->from,
 	};
+}
 
-	if (!guard_on(op->kind == PLAN_PIN ? "pins" : "covers")) {
+static bool do_guard(struct builder *b, const struct plan_op *op)
+{
+	struct warden_name name = mounts_guarded_name(op);
+
+	if (!guard_on(op->kind == PLAN_COVER ? "covers" : "pins")) {
 		return true;
 	}
 	if ((op->flags & PLAN_GUARDED) != 0) {
@@ -370,6 +380,7 @@ static bool run_op(struct builder *b, const struct plan *plan, const struct plan
 	case PLAN_SEAL:
 		return do_seal(b, op);
 	case PLAN_PIN:
+	case PLAN_ANCHOR:
 	case PLAN_COVER:
 		return do_guard(b, op);
 	case PLAN_LOADER:

@@ -17,6 +17,9 @@ bool mounts_build(const struct plan *plan, struct warden_init *warden, struct er
  * detaches the old one. */
 bool mounts_enter(struct err *err);
 
+/* A PLAN_PIN, PLAN_ANCHOR or PLAN_COVER as the warden and guard_cover know it. Strings borrowed. */
+struct warden_name mounts_guarded_name(const struct plan_op *op);
+
 /* A new, detached mount of a file system (fsopen, fsconfig, fsmount). `options` are pairs of key
  * and value, ended by NULL. The descriptor, or -1 with errno. */
 int mounts_new(const char *type, unsigned attr, const char *const *options);

@@ -5,6 +5,7 @@
 #include "base/fd.h"
 #include "base/str.h"
 #include "confine/init.h"
+#include "confine/mounts.h"
 #include "confine/namespaces.h"
 #include "confine/sys.h"
 #include "confine/testguard.h"
@@ -60,18 +61,6 @@ static void ignore_stops(void)
 	signal(SIGTTOU, SIG_IGN);
 }
 
-static enum warden_kind guard_kind(const struct plan_op *op)
-{
-	switch (op->kind) {
-	case PLAN_PIN:
-		return WARDEN_PIN;
-	case PLAN_ANCHOR:
-		return WARDEN_ANCHOR;
-	default:
-		return WARDEN_COVER;
-	}
-}
-
 static bool start_warden(struct supervisor *s)
 {
 	const struct plan *plan = s->config->plan;
@@ -92,12 +81,7 @@ static bool start_warden(struct supervisor *s)
 		const struct plan_op *op = &plan->ops.v[i];
 
 		if ((op->flags & PLAN_GUARDED) != 0) {
-			names[at++] = (struct warden_name){
-				.path = op->path,
-				.base_len = str_eq(op->base, "/") ? 0 : strlen(op->base),
-				.kind = guard_kind(op),
-				.from = op->from,
-			};
+			names[at++] = mounts_guarded_name(op);
 		}
 	}
 	struct warden_config config = {names, n, s->config->machine->state_folder};

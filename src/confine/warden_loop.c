@@ -165,7 +165,9 @@ static void choose_wanted(struct state *s, const struct warden_name *names, size
 
 	s->wanted = arena_alloc(&s->arena, count * sizeof(*s->wanted));
 	for (size_t i = 0; i < count; i++) {
-		bool below = pin != NULL && path_within(names[i].path, pin);
+		/* Unless a folder that is written was opened in what is pinned. */
+		bool below = pin != NULL && path_within(names[i].path, pin) &&
+			     names[i].base_len < strlen(pin);
 		bool same = i > 0 && str_eq(names[i].path, names[i - 1].path);
 
 		s->wanted[i] = names[i].kind != WARDEN_ANCHOR && !below && !same;

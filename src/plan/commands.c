@@ -95,6 +95,7 @@ static void keep_program(struct build *b, const struct program_fact *c,
 		}
 	}
 	if (base != NULL && build_is_open(b, c->at.real)) {
+		build_anchors(b, base, c->at.real, from);
 		build_op(b, (struct plan_op){.kind = PLAN_PIN,
 					     .path = c->at.real,
 					     .base = base,

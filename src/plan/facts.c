@@ -15,20 +15,16 @@
 #include <sys/sysinfo.h>
 #include <unistd.h>
 
-static bool add_paths(const struct spec_value *value, struct arena *arena, struct path_fact **ret_v,
-		      size_t *ret_n, size_t *ret_cap, struct err *err)
+static bool add_paths(const struct machine *machine, const struct spec_value *value,
+		      struct arena *arena, struct path_facts *list, struct err *err)
 {
 	for (size_t i = 0; i < value->n; i++) {
-		FACT_LIST(struct path_fact) list = {*ret_v, *ret_n, *ret_cap};
 		struct path_fact fact = {.item = &value->v[i]};
 
-		if (!resolve_path(value->v[i].path, arena, &fact.at, err)) {
+		if (!machine_resolve(machine, value->v[i].path, arena, &fact.at, err)) {
 			return err_at(err, &value->v[i].from);
 		}
-		ARENA_PUSH(arena, &list, fact);
-		*ret_v = list.v;
-		*ret_n = list.n;
-		*ret_cap = list.cap;
+		ARENA_PUSH(arena, list, fact);
 	}
 	return true;
 }
@@ -36,12 +32,11 @@ static bool add_paths(const struct spec_value *value, struct arena *arena, struc
 static bool files_facts(const struct spec *spec, struct arena *arena, struct facts *f,
 			struct err *err)
 {
-	if (!add_paths(&spec->value[SPEC_FILES_WRITE], arena, &f->write.v, &f->write.n,
-		       &f->write.cap, err) ||
-	    !add_paths(&spec->value[SPEC_FILES_READ], arena, &f->read.v, &f->read.n, &f->read.cap,
-		       err) ||
-	    !add_paths(&spec->value[SPEC_FILES_HIDE], arena, &f->hide.v, &f->hide.n, &f->hide.cap,
-		       err)) {
+	const struct machine *m = f->machine;
+
+	if (!add_paths(m, &spec->value[SPEC_FILES_WRITE], arena, &f->write, err) ||
+	    !add_paths(m, &spec->value[SPEC_FILES_READ], arena, &f->read, err) ||
+	    !add_paths(m, &spec->value[SPEC_FILES_HIDE], arena, &f->hide, err)) {
 		return false;
 	}
 	for (size_t i = 0; i < f->write.n; i++) {

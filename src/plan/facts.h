@@ -59,9 +59,15 @@ struct socket_fact {
 		size_t cap;                                                                        \
 	}
 
+struct path_facts {
+	struct path_fact *v;
+	size_t n;
+	size_t cap;
+};
+
 struct facts {
 	const struct machine *machine;
-	FACT_LIST(struct path_fact) write, read, hide;
+	struct path_facts write, read, hide;
 	FACT_LIST(struct program_fact) commands;
 	struct program_fact program;
 	FACT_LIST(struct socket_fact) sockets;

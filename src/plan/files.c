@@ -161,9 +161,15 @@ static void dot_names_of(struct build *b, struct grants *g, const struct path_fa
 		const struct dot_fact *dot = &w->dots[i];
 
 		pin(b, g, below(b, w->at.real, dot_names[i]), !dot->there, &w->item->from);
-		/* A link is pinned as the link; where it leads must not be written either. */
-		if (dot->is_link && dot->at.exists && build_in_write(b, dot->at.real)) {
-			pin(b, g, dot->at.real, false, &w->item->from);
+		/* A link is pinned as the link, each on the way to where it leads too; what it
+		 * leads to must not be written either. */
+		for (size_t k = 1; dot->is_link && k < dot->at.links.n; k++) {
+			if (build_in_write(b, dot->at.links.v[k].path)) {
+				pin(b, g, dot->at.links.v[k].path, false, &w->item->from);
+			}
+		}
+		if (dot->is_link && build_in_write(b, dot->at.real)) {
+			pin(b, g, dot->at.real, !dot->at.exists, &w->item->from);
 		}
 	}
 }
@@ -247,20 +253,31 @@ static bool is_hidden(const struct build *b, const char *path)
 	return false;
 }
 
-/* The deepest opened folder that holds `path`, other than `path` itself. */
-static const char *base_of(const struct grants *g, const char *path)
+/* The deepest opened folder that holds `path`, other than `path` itself; NULL when there is none.
+ * A later entry of the same path wins, as it does when they are mounted. */
+static const struct grant *base_of(const struct grants *g, const char *path)
 {
-	const char *base = NULL;
+	const struct grant *base = NULL;
 
 	for (size_t i = 0; i < g->n; i++) {
-		const char *folder = g->v[i].path;
+		const struct grant *folder = &g->v[i];
 
-		if (!g->v[i].pin && path_within(path, folder) && !str_eq(path, folder) &&
-		    (base == NULL || path_within(folder, base))) {
+		if (!folder->pin && path_within(path, folder->path) &&
+		    !str_eq(path, folder->path) &&
+		    (base == NULL || path_within(folder->path, base->path))) {
 			base = folder;
 		}
 	}
 	return base;
+}
+
+/* Whatever is mounted in a folder that is written: the folders above it stay in their places. */
+static void anchor(struct build *b, const struct grant *base, const char *path,
+		   const struct origin *from)
+{
+	if (base != NULL && base->write) {
+		build_anchors(b, base->path, path, from);
+	}
 }
 
 static void plan_grants(struct build *b, struct grants *g)
@@ -275,10 +292,13 @@ static void plan_grants(struct build *b, struct grants *g)
 		if (superseded(g, i) || (grant->pin && is_hidden(b, grant->path))) {
 			continue;
 		}
+		const struct grant *base = base_of(g, grant->path);
+		anchor(b, base, grant->path, &grant->from);
 		if (grant->pin) {
-			op.base = base_of(g, grant->path);
-			op.flags = op.base == NULL ? PLAN_OPTIONAL
-						   : PLAN_GUARDED | (grant->missing ? PLAN_MISSING : 0);
+			op.base = base == NULL ? NULL : base->path;
+			op.flags = base == NULL ? PLAN_OPTIONAL
+						: PLAN_GUARDED | (grant->missing ? PLAN_MISSING : 0);
+			str_set_put(&b->pinned, b->arena, grant->path, "pin");
 		} else {
 			op.source = grant->path;
 			op.flags = grant->write ? 0 : PLAN_READ_ONLY;
@@ -323,13 +343,16 @@ static void make_hidden(struct build *b, const struct path_info *at, const struc
 static void cover(struct build *b, const struct grants *g, const struct path_info *at,
 		  const struct origin *from)
 {
+	const struct grant *base = base_of(g, at->real);
 	struct plan_op op = {.kind = PLAN_COVER, .path = at->real, .flags = PLAN_OPTIONAL,
-			     .base = base_of(g, at->real), .from = *from};
+			     .from = *from};
 
-	if (op.base != NULL) {
+	if (base != NULL) {
 		if (!at->exists && !parent_is_writable(b, at)) {
 			return; /* nobody inside could make it either */
 		}
+		anchor(b, base, at->real, from);
+		op.base = base->path;
 		op.flags = PLAN_GUARDED | (at->exists ? 0 : PLAN_MISSING);
 	} else if (path_within(at->real, b->facts->machine->home.real) && at->exists) {
 		make_hidden(b, at, from);
@@ -382,11 +405,14 @@ static void link_folders(struct build *b, const struct grants *g)
 	}
 }
 
-static void sockets(struct build *b)
+static void sockets(struct build *b, const struct grants *g)
 {
 	for (size_t i = 0; i < b->facts->sockets.n; i++) {
+		const char *path = b->facts->sockets.v[i].path;
+
+		anchor(b, base_of(g, path), path, &nowhere);
 		build_op(b, (struct plan_op){.kind = PLAN_COVER,
-					     .path = b->facts->sockets.v[i].path,
+					     .path = path,
 					     .flags = PLAN_OPTIONAL});
 	}
 }
@@ -404,7 +430,7 @@ void build_files(struct build *b)
 	if (g.n > 0) {
 		plan_grants(b, &g);
 	}
-	sockets(b);
+	sockets(b, &g);
 	hidden(b, &g);
 	link_folders(b, &g);
 }

@@ -127,7 +127,11 @@ static bool read_cwd(struct machine *m, char *const *envp, struct arena *arena, 
 bool machine_read(char *const *envp, struct arena *arena, struct machine *ret_machine,
 		  struct err *err)
 {
-	struct machine m = {.uid = getuid(), .gid = getgid()};
+	struct machine m = {
+		.uid = getuid(),
+		.gid = getgid(),
+		.resolved = arena_alloc(arena, sizeof(*m.resolved)),
+	};
 	const char *home = env_get(envp, "HOME");
 	const char *user = env_get(envp, "USER");
 
@@ -149,5 +153,23 @@ bool machine_read(char *const *envp, struct arena *arena, struct machine *ret_ma
 	read_socket_folders(&m, envp, arena);
 	read_system_folders(&m, arena);
 	*ret_machine = m;
+	return true;
+}
+
+bool machine_resolve(const struct machine *machine, const char *name, struct arena *arena,
+		     struct path_info *ret_info, struct err *err)
+{
+	const struct path_info *known = str_set_data(machine->resolved, name);
+
+	if (known == NULL) {
+		struct path_info *info = arena_alloc(arena, sizeof(*info));
+
+		if (!resolve_path(name, arena, info, err)) {
+			return false;
+		}
+		str_set_put(machine->resolved, arena, info->name, info);
+		known = info;
+	}
+	*ret_info = *known;
 	return true;
 }

@@ -4,6 +4,7 @@
 
 #include "base/arena.h"
 #include "base/err.h"
+#include "base/set.h"
 #include "plan/resolve.h"
 
 #include <stdbool.h>
@@ -29,11 +30,17 @@ struct machine {
 	struct machine_paths socket_folders; /* /tmp /run /var/run /var/folders $XDG_RUNTIME_DIR
 						$TMPDIR, those that are set */
 	struct machine_paths system_folders; /* read-only system: /usr /bin … those that exist */
+	struct str_set *resolved;  /* what machine_resolve has answered */
 	const char *state_folder;  /* Link's state folder by name: $XDG_STATE_HOME/link */
 };
 
 /* Reads `envp` and the file system. No HOME, or one that is not absolute: an error with a hint. */
 bool machine_read(char *const *envp, struct arena *arena, struct machine *ret_machine,
 		  struct err *err);
+
+/* resolve_path, but each name once: whoever asks again gets the same answer, so that what a rule
+ * judged is what is opened, whatever changes on disk in between. */
+bool machine_resolve(const struct machine *machine, const char *name, struct arena *arena,
+		     struct path_info *ret_info, struct err *err);
 
 #endif

@@ -25,6 +25,30 @@ void build_links(struct build *b, const struct path_info *at, const struct origi
 	}
 }
 
+void build_anchors(struct build *b, const char *base, const char *path,
+		   const struct origin *from)
+{
+	size_t at = str_eq(base, "/") ? 0 : strlen(base);
+
+	for (const char *slash = strchr(path + at + 1, '/'); slash != NULL;
+	     slash = strchr(slash + 1, '/')) {
+		const char *folder = arena_strndup(b->arena, path, (size_t)(slash - path));
+		const char *kind = str_set_data(&b->pinned, folder);
+
+		if (kind != NULL && str_eq(kind, "pin")) {
+			return;
+		}
+		if (kind == NULL) {
+			str_set_put(&b->pinned, b->arena, folder, "anchor");
+			build_op(b, (struct plan_op){.kind = PLAN_ANCHOR,
+						     .path = folder,
+						     .base = base,
+						     .flags = PLAN_GUARDED,
+						     .from = *from});
+		}
+	}
+}
+
 void build_note(struct build *b, const struct origin *from, const char *fmt, ...)
 {
 	char text[1024];

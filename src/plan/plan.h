@@ -20,6 +20,7 @@ enum plan_kind {
 	PLAN_COPY,      /* a copy of the host's file `source`, owned by the user, over `path` */
 	PLAN_SEAL,      /* the file system at `path` becomes read only */
 	PLAN_PIN,       /* `path` read only and in its place: a bind of itself */
+	PLAN_ANCHOR,    /* `path`, a folder, in its place though written: a bind of itself */
 	PLAN_COVER,     /* `path` closed: an empty unreadable folder or file on it */
 	PLAN_LOADER,    /* `path`: a loader that may not be started by itself (binfmt_misc) */
 	PLAN_ALLOW,     /* Landlock: `rights` below `path` */
@@ -29,7 +30,7 @@ enum plan_kind {
 /* Flags of an operation. */
 #define PLAN_READ_ONLY 1U   /* BIND: read only, with all mounts below */
 #define PLAN_OPTIONAL  2U   /* nothing is done where `path` does not exist */
-#define PLAN_GUARDED   4U   /* PIN, COVER: the name is on disk, the warden keeps it */
+#define PLAN_GUARDED   4U   /* PIN, ANCHOR, COVER: the name is on disk, the warden keeps it */
 #define PLAN_MISSING   8U   /* guarded: nothing is there yet, a placeholder is made */
 
 /* PLAN_ALLOW's rights, mapped to Landlock's by confine. */

@@ -8,7 +8,7 @@ static const char *const kind_names[PLAN_KIND_COUNT] = {
 	[PLAN_FOLDER] = "folder", [PLAN_FILE] = "file",       [PLAN_LINK] = "link",
 	[PLAN_PRIVATE] = "private", [PLAN_PROC] = "proc",       [PLAN_DEVICES] = "devices",
 	[PLAN_BIND] = "bind",     [PLAN_COPY] = "copy",       [PLAN_SEAL] = "seal",
-	[PLAN_PIN] = "pin",       [PLAN_COVER] = "cover",     [PLAN_LOADER] = "loader",
+	[PLAN_PIN] = "pin",       [PLAN_ANCHOR] = "anchor", [PLAN_COVER] = "cover",     [PLAN_LOADER] = "loader",
 	[PLAN_ALLOW] = "allow",
 };
 

@@ -331,7 +331,7 @@ static void check_entry(const struct refuse_rules *r, enum spec_key key,
 	struct path_info at;
 	struct err e;
 
-	if (!resolve_path(item->path, r->arena, &at, &e)) {
+	if (!machine_resolve(r->machine, item->path, r->arena, &at, &e)) {
 		e.code = ERR_SPEC;
 		err_hint(&e, "name a path that you can look at yourself");
 	} else if (write ? match_write(r, &at, &found) : match_read(r, &at, &found)) {
