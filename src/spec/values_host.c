@@ -455,7 +455,8 @@ static bool fold(const char *s, size_t len, struct arena *arena, char **ret_text
 		text[i] =
 			(char)(text[i] >= 'A' && text[i] <= 'Z' ? text[i] + ('a' - 'A') : text[i]);
 	}
-	if (len > 1 && text[len - 1] == '.') {
+	/* "*." is no "*". */
+	if (len > 1 && text[len - 1] == '.' && !str_eq(text, "*.")) {
 		text[len - 1] = '\0';
 	}
 	*ret_text = text;
