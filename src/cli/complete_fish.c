@@ -32,7 +32,7 @@ static void put_flag(const struct flag_view *flag, const char *when)
 		fputs(" -r -F", stdout);
 		break;
 	case COMPLETE_SPEC:
-		fputs(" -x -a '(__fish_complete_suffix .toml)'", stdout);
+		fputs(" -x -a '(__lnk_specs)'", stdout);
 		break;
 	case COMPLETE_PROGRAM:
 		fputs(" -x -a '(__fish_complete_command)'", stdout);
@@ -134,7 +134,12 @@ static void put_functions(void)
 	     "end\n\n"
 	     "function __lnk_complete_program\n"
 	     "    set -l words (__lnk_program)\n"
-	     "    complete -C (string join ' ' -- (string escape -- $words) (commandline -ct))\n"
+	     "    complete --do-complete=(string join ' ' -- (string escape -- $words) "
+	     "(commandline -ct))\n"
+	     "end\n\n"
+	     "function __lnk_specs\n"
+	     "    __fish_complete_path (commandline -ct) | string match -r "
+	     "'.*(?:\\.toml|/)(?:\\t.*)?$'\n"
 	     "end\n");
 }
 
@@ -149,5 +154,5 @@ void complete_fish(void)
 	puts("complete -c lnk -n '__lnk_in sandbox run' -x -a '(__lnk_complete_program)'");
 	put_flags(FLAGS_OF_SPEC, "__lnk_in sandbox spec");
 	put_flags(FLAGS_OF_KEYS, "__lnk_in sandbox spec");
-	puts("complete -c lnk -n '__lnk_in sandbox spec' -x -a '(__fish_complete_suffix .toml)'");
+	puts("complete -c lnk -n '__lnk_in sandbox spec' -x -a '(__lnk_specs)'");
 }

@@ -15,7 +15,7 @@ static void put_action(const struct complete_value *value, char *out, size_t cap
 		snprintf(out, cap, "_files -g \"*.toml(-.)\"");
 		break;
 	case COMPLETE_PROGRAM:
-		snprintf(out, cap, "_command_names -e");
+		snprintf(out, cap, " _command_names -e");
 		break;
 	case COMPLETE_WORDS:
 		snprintf(out, cap, "(%s)", value->words);
@@ -99,29 +99,30 @@ void complete_zsh(void)
 	fputs("_lnk_run() {\n\t_arguments -S -A '-*'", stdout);
 	put_flags(FLAGS_OF_KEYS);
 	put_flags(FLAGS_OF_RUN);
-	puts(" \\\n\t\t'(-)1:program:_command_names -e' \\\n\t\t'*::arguments:_normal'\n}\n");
+	puts(" \\\n\t\t'(-)1:program: _command_names -e' \\\n\t\t'*::arguments:_normal'\n}\n");
 	fputs("_lnk_spec() {\n\t_arguments -S", stdout);
 	put_flags(FLAGS_OF_SPEC);
 	put_flags(FLAGS_OF_KEYS);
 	puts(" \\\n\t\t'1:spec:_files -g \"*.toml(-.)\"'\n}\n");
+	/* Not called `commands`: that is a parameter of zsh itself. */
 	fputs("_lnk() {\n"
-	      "\tlocal -a commands\n"
+	      "\tlocal -a offered\n"
 	      "\tif ((CURRENT == 2)); then\n"
-	      "\t\tcommands=(\n"
+	      "\t\toffered=(\n"
 	      "\t\t\t'sandbox:run programs in a sandbox'",
 	      stdout);
 	put_commands(false);
 	fputs("\n\t\t)\n"
-	      "\t\t_describe command commands\n"
+	      "\t\t_describe command offered\n"
 	      "\t\t_arguments '--help[print the help]' '--version[print the version]'\n"
 	      "\telif [[ $words[2] == completion ]]; then\n"
 	      "\t\t((CURRENT == 3)) && compadd bash zsh fish\n"
 	      "\telif [[ $words[2] == sandbox ]] && ((CURRENT == 3)); then\n"
-	      "\t\tcommands=(",
+	      "\t\toffered=(",
 	      stdout);
 	put_commands(true);
 	puts("\n\t\t)\n"
-	     "\t\t_describe command commands\n"
+	     "\t\t_describe command offered\n"
 	     "\telif [[ $words[2] == sandbox ]]; then\n"
 	     "\t\tlocal name=$words[3]\n"
 	     "\t\tshift 2 words\n"

@@ -12,6 +12,7 @@
 #include <sched.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <sys/utsname.h>
 #include <unistd.h>
 
@@ -90,7 +91,9 @@ static bool can_be_made(const char *path, char *ret_at, size_t cap)
 		}
 		*slash = '\0';
 	}
-	return access(ret_at, W_OK | X_OK) == 0;
+	struct stat st;
+
+	return stat(ret_at, &st) == 0 && S_ISDIR(st.st_mode) && access(ret_at, W_OK | X_OK) == 0;
 }
 
 static bool state_folder(struct hints *hints)

@@ -114,8 +114,7 @@ static void help_run(void)
 	print_flags(FLAGS_OF_RUN);
 	puts("\nExit status:");
 	print_item("PROGRAM's own", "or 128+N when signal N ended it");
-	print_item("2", "a bad spec, flag or operand; nothing was started");
-	print_item("125", "lnk itself failed; nothing was started");
+	print_item("125", "a bad spec, flag or operand, or lnk itself failed; nothing was started");
 	print_item("126, 127", "PROGRAM may not run, or is not found");
 	puts("\nMore: lnk-sandbox-run(1), lnk-sandbox-spec(5)");
 }

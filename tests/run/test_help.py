@@ -1,0 +1,257 @@
+"""--help, the completions and the man pages against the tables: nothing is listed twice, nothing
+is left out, and what the shells complete is what the tables say."""
+
+import os
+import pty
+import re
+import select
+import shutil
+import subprocess
+import time
+
+import pytest
+
+from conftest import LNK, ROOT
+
+# KEY(id, section, name, type, main, repeatable, adds, min, max, flag, metavar, help, ...)
+STRING = r'(NULL|"(?:[^"\\]|\\.)*")'
+
+
+def unquote(text):
+    return None if text == "NULL" else re.sub(r"\\(.)", r"\1", text[1:-1])
+
+
+def keys():
+    """(section, name, flag, metavar, repeatable, help) of every key."""
+    text = (ROOT / "src/spec/keys.def").read_text()
+    found = re.findall(
+        rf"^KEY\(\w+, (\w+), {STRING}, \w+, \w+, (\w+), \w+, \w+, \w+, {STRING}, {STRING},\s*{STRING}",
+        text, re.M)
+    assert len(found) == len(re.findall(r"^KEY\(", text, re.M)) > 10
+    return [(s, unquote(n), unquote(f), unquote(m), r == "true", unquote(h))
+            for s, n, r, f, m, h in found]
+
+
+def flags(table):
+    """(flag, metavar, repeatable, help) of flags.def or spec_flags.def."""
+    text = (ROOT / "src/cli" / table).read_text()
+    found = re.findall(rf"^FLAG\(\w+, {STRING}, {STRING}, (\w+), {STRING}\)", text, re.M)
+    assert len(found) == len(re.findall(r"^FLAG\(", text, re.M)) > 3
+    return [(unquote(f), unquote(m), r == "true", unquote(h)) for f, m, r, h in found]
+
+
+def key_flags():
+    return [(f, m, r, h) for _, _, f, m, r, h in keys() if f]
+
+
+def run_flags():
+    return key_flags() + flags("flags.def")
+
+
+def spec_flags():
+    return key_flags() + flags("spec_flags.def")
+
+
+def lnk(*words, status=0):
+    done = subprocess.run([str(LNK), *words], capture_output=True, text=True, timeout=30)
+    assert done.returncode == status, done
+    return done.stdout
+
+
+HELPS = [("--help",), ("sandbox", "--help"), ("sandbox", "run", "--help"),
+         ("sandbox", "spec", "--help"), ("sandbox", "doctor", "--help"), ("completion", "--help")]
+
+
+@pytest.mark.parametrize("words", HELPS, ids=" ".join)
+def test_help_fits_a_terminal(words):
+    text = lnk(*words)
+    assert text.startswith("usage: lnk ")
+    assert [line for line in text.splitlines() if len(line) > 80 or line != line.rstrip()] == []
+    assert "\t" not in text
+
+
+def help_items(text):
+    """{flag: (metavar, repeatable, text)} of a help page."""
+    items, last = {}, None
+    for line in text.splitlines():
+        start = re.match(r"([+ ]) (--[\w-]+)(?: (\S+))?(?:\s{2,}(.*))?$", line)
+        if start:
+            mark, last, metavar, rest = start.groups()
+            items[last] = [metavar, mark == "+", rest or ""]
+        elif last and re.match(r" {28}\S", line):
+            items[last][2] = (items[last][2] + " " + line.strip()).strip()
+        else:
+            last = None
+    return {k: tuple(v) for k, v in items.items()}
+
+
+@pytest.mark.parametrize("words, table", [("run", run_flags), ("spec", spec_flags)])
+def test_help_lists_the_tables(words, table):
+    assert help_items(lnk("sandbox", words, "--help")) == {
+        f: (m, r, h) for f, m, r, h in table()}
+
+
+def test_every_flag_of_the_tables_is_taken():
+    """A flag that help names is no unknown flag to the command: whatever else is wrong."""
+    for command, table in (("run", run_flags()), ("spec", spec_flags())):
+        for flag, metavar, _, _ in table:
+            words = [flag] + (["x"] if metavar else [])
+            done = subprocess.run([str(LNK), "sandbox", command, *words], capture_output=True,
+                                  text=True, timeout=30, stdin=subprocess.DEVNULL)
+            assert "no such flag" not in done.stderr and "has no flag" not in done.stderr, done
+    done = subprocess.run([str(LNK), "sandbox", "run", "--no-such", "x"], capture_output=True,
+                          text=True, timeout=30)
+    assert done.returncode == 125 and "--no-such: error: there is no such flag" in done.stderr
+
+
+def test_keys_are_the_table():
+    text = lnk("sandbox", "spec", "--keys")
+    for _, name, flag, _, _, _ in keys():
+        assert re.search(rf"\b{name}\b", text), name
+        assert flag is None or re.search(rf"(?<![\w-]){flag}(?![\w-])", text), flag
+
+
+def test_completion_needs_a_shell():
+    for words in (("completion",), ("completion", "tcsh"), ("completion", "bash", "zsh")):
+        done = subprocess.run([str(LNK), *words], capture_output=True, text=True)
+        assert done.returncode == 2 and "lnk completion bash" in done.stderr and not done.stdout
+
+
+# --- what the shells offer ------------------------------------------------------------------
+
+
+@pytest.fixture(scope="module")
+def scripts(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("completions")
+    for shell, name in (("bash", "lnk.bash"), ("zsh", "_lnk"), ("fish", "lnk.fish")):
+        (folder / name).write_text(lnk("completion", shell))
+    (folder / "one.toml").write_text("")
+    (folder / "two.txt").write_text("")
+    return folder
+
+
+def bash(scripts, *words):
+    """What bash offers for the last of these words."""
+    quoted = " ".join("'" + w + "'" for w in words)
+    script = (f"source {scripts}/lnk.bash; COMP_WORDS=(lnk {quoted}); "
+              f"COMP_CWORD={len(words)}; _lnk; printf '%s\\n' \"${{COMPREPLY[@]}}\"")
+    done = subprocess.run(["bash", "--norc", "-c", script], capture_output=True, text=True,
+                          cwd=scripts, timeout=60)
+    assert done.stderr == "", done
+    return set(done.stdout.split())
+
+
+def fish(scripts, *words):
+    line = " ".join(("lnk",) + words)
+    env = dict(os.environ, HOME=str(scripts), XDG_CONFIG_HOME=str(scripts),
+               XDG_DATA_HOME=str(scripts))
+    done = subprocess.run(
+        ["fish", "--no-config", "-c", f"source {scripts}/lnk.fish; complete -C '{line}'"],
+        capture_output=True, text=True, cwd=scripts, timeout=60, env=env)
+    assert done.stderr == "", done
+    return {row.split("\t")[0] for row in done.stdout.splitlines()}
+
+
+def zsh(scripts, *words):
+    """What zsh shows after Tab and Ctrl-D's list, on a terminal of its own."""
+    pid, fd = pty.fork()
+    if pid == 0:
+        os.chdir(scripts)
+        os.environ.update(TERM="dumb", HOME=str(scripts), PS1="", LISTMAX="0", ZDOTDIR=str(scripts))
+        os.execvp("zsh", ["zsh", "-f", "-i"])
+
+    def read_until(mark, seconds=40):
+        got, end = "", time.monotonic() + seconds
+        while mark not in got:
+            assert time.monotonic() < end, got
+            if select.select([fd], [], [], 1)[0]:
+                got += os.read(fd, 65536).decode(errors="replace")
+        return got
+
+    setup = (f"PS1='' PROMPT='' RPROMPT=''; setopt no_beep; stty rows 500 columns 200; "
+             f"fpath=({scripts} $fpath); "
+             f"autoload -Uz compinit; compinit -u -D; zstyle ':completion:*' list-max-items 0; "
+             f"zstyle ':completion:*' verbose no; LISTMAX=1000; bindkey '^I' list-choices; "
+             f"print rea''dy\n")
+    try:
+        os.write(fd, setup.encode())
+        read_until("ready")
+        os.write(fd, (" ".join(("lnk",) + words) + "\t").encode())
+        time.sleep(1.5)
+        os.write(fd, b"\x15print en''d\n")
+        text = read_until("end\r\n")
+    finally:
+        os.kill(pid, 9)
+        os.waitpid(pid, 0)
+        os.close(fd)
+    text = re.sub(r"\x1b\[[0-9;?]*[a-zA-Z]", " ", text)
+    return set(re.findall(r"(?<![\w-])(-{0,2}[\w][\w./-]*)", text))
+
+
+SHELLS = {"bash": bash, "zsh": zsh, "fish": fish}
+
+
+@pytest.mark.parametrize("shell", SHELLS)
+def test_script_is_well_formed(shell, scripts):
+    assert shutil.which(shell), f"{shell} is not installed"
+    name = {"bash": "lnk.bash", "zsh": "_lnk", "fish": "lnk.fish"}[shell]
+    done = subprocess.run([shell, "-n", str(scripts / name)], capture_output=True, text=True)
+    assert (done.returncode, done.stderr) == (0, "")
+
+
+@pytest.mark.parametrize("shell", SHELLS)
+def test_commands_are_completed(shell, scripts):
+    offered = SHELLS[shell](scripts, "")
+    assert {"sandbox", "completion"} <= offered
+    assert {"run", "spec", "doctor"} <= SHELLS[shell](scripts, "sandbox", "")
+    assert {"bash", "zsh", "fish"} <= SHELLS[shell](scripts, "completion", "")
+
+
+@pytest.mark.parametrize("shell", SHELLS)
+@pytest.mark.parametrize("command, table", [("run", run_flags), ("spec", spec_flags)])
+def test_flags_are_completed(shell, command, table, scripts):
+    offered = {f for f in SHELLS[shell](scripts, "sandbox", command, "--") if f.startswith("--")}
+    assert offered - {"--"} == {f for f, _, _, _ in table()}
+
+
+@pytest.mark.parametrize("shell", SHELLS)
+def test_values_are_completed(shell, scripts):
+    offer = SHELLS[shell]
+    assert {"proxy", "host"} <= offer(scripts, "sandbox", "run", "--network", "")
+    assert {"linux", "macos"} <= offer(scripts, "sandbox", "spec", "--os", "")
+    specs = offer(scripts, "sandbox", "run", "--spec", "")
+    assert "one.toml" in specs and "two.txt" not in specs
+    assert {"one.toml", "two.txt"} <= offer(scripts, "sandbox", "run", "--write", "")
+    assert "one.toml" in offer(scripts, "sandbox", "spec", "")
+
+
+@pytest.mark.parametrize("shell", SHELLS)
+def test_program_is_completed(shell, scripts):
+    offer = SHELLS[shell]
+    assert "mkfifo" in offer(scripts, "sandbox", "run", "--write", ".", "mk")
+    # What follows PROGRAM is PROGRAM's: no flag of ours.
+    after = offer(scripts, "sandbox", "run", "--write", ".", "mkfifo", "--")
+    assert not after & {"--read", "--dry-run", "--user-namespaces"}
+    assert {"one.toml", "two.txt"} <= offer(scripts, "sandbox", "run", "--", "cat", "")
+
+
+# --- the man pages --------------------------------------------------------------------------
+
+
+def test_man_pages_hold_the_lists():
+    done = subprocess.run(["script/man", "--check"], cwd=ROOT, capture_output=True, text=True,
+                          env=dict(os.environ, LNK=str(LNK)))
+    assert done.returncode == 0, done.stdout + done.stderr
+    spec = (ROOT / "man/lnk-sandbox-spec.5.scd").read_text()
+    run = (ROOT / "man/lnk-sandbox-run.1.scd").read_text()
+    assert "\n; begin keys\n" in spec and "\n; begin flags\n" in run
+
+
+def test_man_lists_are_the_tables():
+    text = lnk("completion", "man-keys").replace("\\", "")
+    for _, name, flag, metavar, _, _ in keys():
+        assert f"\n*{name}* = " in text
+        assert flag is None or f"*{flag}*" + (f" _{metavar}_" if metavar else "") in text
+    text = lnk("completion", "man-flags").replace("\\", "")
+    for flag, metavar, _, _ in run_flags():
+        assert f"\n*{flag}*" + (f" _{metavar}_" if metavar else "") + "\n" in text
