@@ -3,6 +3,7 @@
 #include "base/fd.h"
 #include "base/str.h"
 #include "plan/dotfiles.h"
+#include "plan/secrets.h"
 #include "plan/sockets.h"
 
 #include <dirent.h>
@@ -109,35 +110,11 @@ static void system_facts(struct arena *arena, struct facts *f)
 	}
 }
 
-/* Files of /etc that hold secrets; closed where this user could read them (as root, or through
- * a supplementary group, which cannot be dropped in a user namespace). */
+/* /etc's own files, which the sandbox replaces. */
 static void etc_facts(struct arena *arena, struct facts *f)
 {
-	static const char *const secrets[] = {
-		"/etc/shadow",      "/etc/shadow-",  "/etc/gshadow", "/etc/gshadow-",
-		"/etc/sudoers",     "/etc/sudoers.d", "/etc/ssl/private", "/etc/security/opasswd",
-		"/etc/krb5.keytab", "/etc/wireguard", "/etc/NetworkManager/system-connections",
-		"/etc/netplan",     "/etc/ppp/chap-secrets", "/etc/ppp/pap-secrets",
-		"/etc/letsencrypt", "/etc/docker/key.json",  "/etc/kubernetes",
-		"/etc/rancher",     "/etc/crypttab",
-	};
-	static const char *const keys[] = {"rsa", "dsa", "ecdsa", "ed25519"};
 	struct err ignored;
 
-	/* Without other groups this user reads what everybody reads. */
-	bool more = f->machine->uid == 0 || getgroups(0, NULL) > 1;
-	for (size_t i = 0; more && i < ARRAY_LEN(secrets); i++) {
-		if (access(secrets[i], R_OK) == 0) {
-			ARENA_PUSH(arena, &f->etc_secrets, secrets[i]);
-		}
-	}
-	for (size_t i = 0; more && i < ARRAY_LEN(keys); i++) {
-		const char *path = arena_printf(arena, "/etc/ssh/ssh_host_%s_key", keys[i]);
-
-		if (access(path, R_OK) == 0) {
-			ARENA_PUSH(arena, &f->etc_secrets, path);
-		}
-	}
 	(void)(resolve_path("/etc/resolv.conf", arena, &f->resolv_conf, &ignored) &&
 	       resolve_path("/etc/hosts", arena, &f->hosts, &ignored) &&
 	       resolve_path("/etc/nsswitch.conf", arena, &f->nsswitch, &ignored));
@@ -246,6 +223,9 @@ bool facts_gather(const struct spec *spec, const struct machine *machine,
 	}
 	system_facts(arena, &f);
 	etc_facts(arena, &f);
+	if (!secrets_find(&f, arena, err)) {
+		return false;
+	}
 	ssh_facts(arena, &f);
 	terminal_facts(arena, &f);
 	memory_facts(&f);

@@ -74,7 +74,8 @@ struct facts {
 	FACT_LIST(struct path_info) system;         /* system folders, links as links */
 	FACT_LIST(struct path_info) program_folders; /* /usr/bin and its kin, existing, real */
 	FACT_LIST(struct path_info) loaders;        /* loaders of this machine */
-	FACT_LIST(const char *) etc_secrets;        /* those this user can read */
+	FACT_LIST(const char *) secrets;            /* files of the system that are not for everybody,
+						       but that this user can read */
 	FACT_LIST(const char *) ssh_copies;         /* client configuration to own */
 	struct path_info resolv_conf, hosts, nsswitch;
 	const char *console;  /* the caller's terminal, NULL when there is none */

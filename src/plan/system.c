@@ -74,9 +74,9 @@ static void etc_files(struct build *b)
 					     .path = f->ssh_copies.v[i],
 					     .source = f->ssh_copies.v[i]});
 	}
-	for (size_t i = 0; i < f->etc_secrets.n; i++) {
+	for (size_t i = 0; i < f->secrets.n; i++) {
 		build_op(b, (struct plan_op){.kind = PLAN_COVER,
-					     .path = f->etc_secrets.v[i],
+					     .path = f->secrets.v[i],
 					     .flags = PLAN_OPTIONAL});
 	}
 }
