@@ -151,7 +151,7 @@ static void list_program(struct build *b, const struct program_fact *c)
 static void loaders(struct build *b)
 {
 	const struct facts *f = b->facts;
-	struct str_set seen = {NULL, 0, 0};
+	struct str_set seen = {.cap = 0};
 
 	if (!f->binfmt || !kernel_at_least(&f->kernel, BINFMT_MAJOR, BINFMT_MINOR)) {
 		build_note(b, &nowhere,

@@ -64,7 +64,7 @@ static void allow_grants(struct build *b, size_t n, unsigned execute)
 
 static void allow_programs(struct build *b)
 {
-	struct str_set seen = {NULL, 0, 0};
+	struct str_set seen = {.cap = 0};
 	const struct facts *f = b->facts;
 
 	for (size_t i = 0; i < f->commands.n; i++) {
