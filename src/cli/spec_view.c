@@ -38,7 +38,7 @@ static bool look_up_path(const struct spec_view *view, enum spec_key key,
 	if (!view->looked_up) {
 		return true;
 	}
-	if (!resolve_path(item->path, view->arena, &at, err)) {
+	if (!machine_resolve(view->machine, item->path, view->arena, &at, err)) {
 		err->code = ERR_SPEC;
 		return false;
 	}
