@@ -141,6 +141,7 @@ bool spec_read(const struct spec_input *input, struct arena *arena, struct spec 
 			.strict = true,
 		};
 		if (!toml_read(r.spec.file, r.spec.text, r.spec.text_len, arena, &root, errs)) {
+			spec_sort_errors(errs);
 			return false;
 		}
 		spec_read_tables(&r, root);
