@@ -60,8 +60,8 @@ struct test {
 enum variants { ALL, COMMANDS, CLOSED, OPENED };
 
 struct rule {
-	enum variants variants;
 	const char *call;
+	enum variants variants;
 	unsigned verdict; /* errno */
 	struct test test[TESTS_MAX];
 };
@@ -96,7 +96,7 @@ struct rule {
 			__VA_ARGS__                                                                \
 		}                                                                                  \
 	}
-#define RULE(when, name, err, why, ...) {when, #name, err, {__VA_ARGS__}},
+#define RULE(when, name, err, why, ...) {#name, when, err, {__VA_ARGS__}},
 
 static const struct rule rules[] = {
 #include "rules.def"
@@ -343,7 +343,7 @@ static size_t put_numbers(struct program *p, struct returns *returns, uint32_t a
 {
 	size_t label[NEWEST + 1];
 	struct range ranges[NEWEST + 1];
-	size_t n = 0;
+	size_t n = 1;
 
 	for (size_t i = 0; i <= NEWEST; i++) {
 		label[i] = returns->allow;
@@ -362,8 +362,9 @@ static size_t put_numbers(struct program *p, struct returns *returns, uint32_t a
 			label[nr] = put_call(p, returns, rules[i].call, variant);
 		}
 	}
-	for (unsigned i = 0; i <= NEWEST; i++) {
-		if (n == 0 || ranges[n - 1].label != label[i]) {
+	ranges[0] = (struct range){.first = 0, .label = label[0]};
+	for (unsigned i = 1; i <= NEWEST; i++) {
+		if (ranges[n - 1].label != label[i]) {
 			ranges[n++] = (struct range){.first = i, .label = label[i]};
 		}
 	}
