@@ -141,6 +141,18 @@ static bool text_allowed(const char *s, size_t len, struct err *err)
 	return true;
 }
 
+/* The path that was meant, whole, so that it can be copied. */
+static bool without_parents(const char *path, const char *slash, const struct value_place *place,
+			    struct err *err)
+{
+	char clean[400];
+	bool home = path_within(path, place->home) && !str_eq(place->home, "/");
+
+	str_printable(home ? path + strlen(place->home) : path, clean, sizeof(clean));
+	return err_hint(err, "write the path without it: \"%s%s%s\"", home ? "~" : "", clean,
+			path[1] == '\0' ? "" : slash);
+}
+
 static bool read_path(const char *s, size_t len, const struct value_place *place,
 		      struct arena *arena, const char **ret_path, struct err *err)
 {
@@ -156,8 +168,7 @@ static bool read_path(const char *s, size_t len, const struct value_place *place
 	b = build(home ? place->home : place->folder, home ? s + 1 + strspn(s + 1, "/") : s, arena);
 	if (b.dotdot && place->strict) {
 		err_set(err, ERR_SPEC, 0, "%s holds \"..\"", value_shown(s, len, shown));
-		return err_hint(err, "write the path without it: %s",
-				value_shown(b.s, b.len, shown));
+		return without_parents(b.s, s[len - 1] == '/' ? "/" : "", place, err);
 	}
 	if (b.len >= PATH_MAX || b.too_long) {
 		err_set(err, ERR_SPEC, 0, "%s is too long: %d bytes at most, %d in one name",
