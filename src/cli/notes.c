@@ -4,6 +4,7 @@
 #include "cli/env.h"
 
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 struct certificates {
@@ -76,6 +77,21 @@ void notes_at_start(const struct plan *plan, char *const *env, const struct fact
 		print_note(plan->notes.v[i].text, &plan->notes.v[i].from);
 	}
 	env_each_certificate(env, certificate, &c);
+}
+
+void notes_to_look_at(struct confine_result *result)
+{
+	char safe[4096];
+
+	for (unsigned i = 0; i < result->nnotes; i++) {
+		const struct err *n = &result->notes[i];
+
+		fprintf(stderr, "lnk: warning: %s\n", str_printable(n->msg, safe, sizeof(safe)));
+		fprintf(stderr, "hint: %s\n", str_printable(n->hint, safe, sizeof(safe)));
+	}
+	free(result->notes);
+	result->notes = NULL;
+	result->nnotes = 0;
 }
 
 void notes_at_exit(const struct confine_result *result)

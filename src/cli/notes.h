@@ -8,6 +8,10 @@
 /* Before the program starts: what will surely fail, with the line to add. */
 void notes_at_start(const struct plan *plan, char *const *env, const struct facts *facts);
 
+/* When it has ended: what the program may have left where it runs outside. Said even when quiet is
+ * asked for. Frees result->notes. */
+void notes_to_look_at(struct confine_result *result);
+
 /* When it has ended: what was in the private home and is gone with it. */
 void notes_at_exit(const struct confine_result *result);
 

@@ -322,15 +322,15 @@ static bool start(struct run *r, int *ret_status)
 	if (!r->given[RUN_QUIET]) {
 		notes_at_start(&r->plan, environ, &r->facts);
 	}
-	if (!confine_run(&config, &result, &failure)) {
+	bool ok = confine_run(&config, &result, &failure);
+	notes_to_look_at(&result);
+	if (!ok) {
 		*err_list_next(r->errs) = failure;
-		return false;
-	}
-	if (!r->given[RUN_QUIET]) {
+	} else if (!r->given[RUN_QUIET]) {
 		notes_at_exit(&result);
 	}
 	*ret_status = result.status;
-	return true;
+	return ok;
 }
 
 /* What kind of failure it was, for callers who tell lnk's own from the program's: 2 may be the

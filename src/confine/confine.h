@@ -26,12 +26,15 @@ struct confine_result {
 	int status;               /* the exit status: the program's, or 128+n for a signal */
 	unsigned left;            /* entries that the program left in its private home, dot names
 				     aside */
+	struct err *notes;        /* what the user should look at; freed by the caller */
+	unsigned nnotes;
 	char left_names[CONFINE_LEFT_MAX]; /* the first of them, each ended by NUL; hostile */
 };
 
 /* Sets everything up, runs the program, waits for its end and cleans up. Signals, stops and the
  * terminal are passed on meanwhile. False: lnk failed (err->code tells 125, 126 or 127) and, unless
- * the message says that the run was ended, the program never started.
+ * the message says that the run was ended, the program never started; `ret_result` then has notes
+ * only.
  *
  * Takes over the calling process: it must be single-threaded, and its signal handling is changed
  * for good. */

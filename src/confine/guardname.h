@@ -38,6 +38,7 @@ struct warden_name {
 	const char *path;
 	size_t base_len;
 	enum warden_kind kind;
+	bool never_made;    /* not ours to make: no placeholder stands in when it is absent */
 	struct origin from; /* the line of the spec, for messages; may be all zero */
 };
 

@@ -223,6 +223,7 @@ struct warden_name mounts_guarded_name(const struct plan_op *op)
 		.path = op->path,
 		.base_len = op->base == NULL || str_eq(op->base, "/") ? 0 : strlen(op->base),
 		.kind = kind,
+		.never_made = (op->flags & PLAN_OPTIONAL) != 0,
 		.from = op->from,
 	};
 }
@@ -234,8 +235,11 @@ static bool do_guard(struct builder *b, const struct plan_op *op)
 	if (!guard_on(op->kind == PLAN_COVER ? "covers" : "pins")) {
 		return true;
 	}
-	if ((op->flags & PLAN_GUARDED) != 0) {
-		return guard_ready(b) && guard_cover(b->skeleton.root, &name, b->err);
+	if ((op->flags & PLAN_GUARDED) != 0 && !guard_ready(b)) {
+		return false;
+	}
+	if ((op->flags & PLAN_OPTIONAL) == 0) {
+		return guard_cover(b->skeleton.root, &name, b->err);
 	}
 	auto_close int there = skeleton_look(&b->skeleton, op->path);
 	if (there < 0 && (errno == ENOENT || errno == ENOTDIR)) {

@@ -319,6 +319,16 @@ static bool carry_out(struct placeholders *p, size_t first, struct err *err)
 	return ok;
 }
 
+bool placeholders_listed(const struct placeholders *p, const char *path)
+{
+	for (size_t i = 0; i < p->own.n; i++) {
+		if (str_eq(p->own.v[i].path, path)) {
+			return true;
+		}
+	}
+	return false;
+}
+
 bool placeholders_make(struct placeholders *p, const struct placeholder_want *wants, size_t count,
 		       struct err *err)
 {

@@ -284,10 +284,11 @@ bool confine_run(const struct confine_config *config, struct confine_result *ret
 	fd_close(&s.wire);
 	fd_close(&s.pidfd);
 	fd_close(&s.signals);
+	result.notes = s.warden.notes;
+	result.nnotes = s.warden.nnotes;
+	*ret_result = result;
 	if (!s.ok) {
 		*err = failure;
-		return false;
 	}
-	*ret_result = result;
-	return true;
+	return s.ok;
 }

@@ -9,6 +9,7 @@
 
 #include <poll.h>
 #include <signal.h>
+#include <stdlib.h>
 #include <sys/socket.h>
 #include <sys/wait.h>
 #include <time.h>
@@ -96,6 +97,16 @@ bool warden_attach(struct warden *w, int pidfd, int userns, int mntns, struct er
 	       gone(err);
 }
 
+static void keep_note(struct warden *w, const struct err *note)
+{
+	if (w->notes == NULL) {
+		w->notes = calloc(WARDEN_NOTES_MAX, sizeof(*w->notes));
+	}
+	if (w->notes != NULL && w->nnotes < WARDEN_NOTES_MAX) {
+		w->notes[w->nnotes++] = *note;
+	}
+}
+
 static enum warden_news hear(struct warden *w, bool wait, struct err *err)
 {
 	union warden_any msg;
@@ -110,9 +121,13 @@ static enum warden_news hear(struct warden *w, bool wait, struct err *err)
 		w->run_fd = fds[0];
 		return WARDEN_READY;
 	}
-	if (got == 1 && (msg.head.kind == WARDEN_MSG_FAILED || msg.head.kind == WARDEN_MSG_NOTE)) {
+	if (got == 1 && msg.head.kind == WARDEN_MSG_NOTE) {
+		keep_note(w, &msg.failure.err);
+		return WARDEN_NOTE;
+	}
+	if (got == 1 && msg.head.kind == WARDEN_MSG_FAILED) {
 		*err = msg.failure.err;
-		return msg.head.kind == WARDEN_MSG_NOTE ? WARDEN_NOTE : WARDEN_FAILED;
+		return WARDEN_FAILED;
 	}
 	if (got == 1 && msg.head.kind == WARDEN_MSG_DONE) {
 		w->done = true;

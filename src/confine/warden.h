@@ -29,6 +29,8 @@ struct warden_config {
 	const char *state_folder; /* Link's state folder, absolute; need not exist */
 };
 
+#define WARDEN_NOTES_MAX 8
+
 /* The supervisor's side. With no names there is no warden: pid and all descriptors are -1 and every
  * function below does nothing and succeeds. */
 struct warden {
@@ -40,6 +42,10 @@ struct warden {
 	bool ready;
 	bool done;
 	const char *state_folder; /* borrowed from the config: keep it until warden_finish */
+	struct err *notes; /* for the user, to be shown at the end: a name was replaced at a moment
+			      when the program may have done it. WARDEN_NOTES_MAX at most; NULL
+			      when there are none. The caller frees it after warden_finish */
+	unsigned nnotes;
 };
 
 /* Forks the warden. Call it before anything else is forked and before anything is made on disk;
@@ -64,8 +70,7 @@ enum warden_news {
 	WARDEN_READY,  /* placeholders and watches stand; said once */
 	WARDEN_FAILED, /* err is filled. Before WARDEN_READY: set-up failed, nothing is left on
 			  disk. After it: a name could not be kept closed, init has been killed */
-	WARDEN_NOTE, /* err is a note for the user, to be shown at the end: a name was replaced at a
-			moment when the program may have done it */
+	WARDEN_NOTE, /* a note for the user was added to `notes` */
 	WARDEN_DONE, /* nothing lives and the placeholders are removed; said again if read again */
 	WARDEN_GONE, /* killed: end the run, then warden_finish */
 };

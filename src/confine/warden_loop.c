@@ -14,10 +14,12 @@
 #include "base/arena.h"
 #include "base/fd.h"
 #include "base/str.h"
+#include "confine/aside.h"
 #include "confine/placeholder.h"
 #include "confine/sys.h"
 #include "confine/watch.h"
 
+#include <limits.h>
 #include <linux/capability.h>
 #include <poll.h>
 #include <sched.h>
@@ -170,7 +172,8 @@ static void choose_wanted(struct state *s, const struct warden_name *names, size
 			     names[i].base_len < strlen(pin);
 		bool same = i > 0 && str_eq(names[i].path, names[i - 1].path);
 
-		s->wanted[i] = names[i].kind != WARDEN_ANCHOR && !below && !same;
+		s->wanted[i] = names[i].kind != WARDEN_ANCHOR && !names[i].never_made && !below &&
+			       !same;
 		if (names[i].kind == WARDEN_PIN && !below) {
 			pin = names[i].path;
 		}
@@ -290,6 +293,10 @@ static void cover_marked(const struct state *s, struct result *ret)
 		if (guard_is_covered(root, name) || guard_cover(root, name, &ret->err)) {
 			continue;
 		}
+		/* Nothing to cover; when it comes there is an event again. */
+		if (ret->err.sys == ENOENT && !s->wanted[i]) {
+			continue;
+		}
 		ret->outcome = ret->err.sys == ENOENT ? OUTCOME_ABSENT : OUTCOME_FAILED;
 		if (ret->outcome == OUTCOME_FAILED) {
 			break;
@@ -402,25 +409,54 @@ static void end_run(struct state *s, struct err *err)
 	s->over = true;
 }
 
-/* A protected name that went away and came back before everything inside stood still: the program
- * may have been the one who made it, and what is there now is about to be used outside. */
-static void note_replaced(struct state *s)
+static void note(struct state *s, const struct warden_name *name, const char *what,
+		 const char *new_name)
+{
+	char shown[512];
+	char moved[300];
+	struct err err;
+
+	err_set(&err, ERR_SETUP, 0, "%s %s while the program ran, maybe by it",
+		str_printable(name->path, shown, sizeof(shown)), what);
+	err_hint(&err, "%s%s: look at what is in it before you use it",
+		 new_name != NULL ? "it was set aside as " : "it was left",
+		 new_name != NULL ? str_printable(new_name, moved, sizeof(moved)) : "");
+	err_at(&err, &name->from);
+	say_err(s, WARDEN_MSG_NOTE, &err);
+}
+
+/* Names whose content runs outside and that changed before the run was frozen: the program may
+ * have made what stands there. Where our placeholder had been, nobody else should have: it is set
+ * aside. What took the place of the user's own is the user's to judge. */
+static bool judge_replaced(struct state *s, struct err *err)
 {
 	for (size_t i = watch_next(&s->watch, 0); i != WATCH_NO_GUARD;
 	     i = watch_next(&s->watch, i + 1)) {
 		const struct warden_name *name = &s->watch.names[i];
-		char shown[512];
-		struct err note;
+		char new_name[NAME_MAX + 1];
 
-		if (name->kind == WARDEN_PIN && watch_was_replaced(&s->watch, i)) {
-			err_set(&note, ERR_SETUP, 0,
-				"%s was removed and made anew while the program ran, maybe by it",
-				str_printable(name->path, shown, sizeof(shown)));
-			err_hint(&note, "look at what is in it before you use it");
-			err_at(&note, &name->from);
-			say_err(s, WARDEN_MSG_NOTE, &note);
+		if (name->kind != WARDEN_PIN) {
+			continue;
+		}
+		if (!placeholders_listed(&s->placeholders, name->path)) {
+			if (watch_was_replaced(&s->watch, i)) {
+				note(s, name, "was removed and made anew", NULL);
+			}
+			continue;
+		}
+		switch (aside_move(watch_base_fd(&s->watch, i), name->path + name->base_len + 1,
+				   new_name, sizeof(new_name), err)) {
+		case ASIDE_MOVED:
+			note(s, name, "was made", new_name);
+			break;
+		case ASIDE_FAILED:
+			err_at(err, &name->from);
+			return false;
+		case ASIDE_NOTHING:
+			break;
 		}
 	}
+	return true;
 }
 
 static void take_changes(struct state *s)
@@ -434,8 +470,7 @@ static void take_changes(struct state *s)
 	}
 	freeze(s);
 	watch_read(&s->watch);
-	note_replaced(s);
-	if (!cover_again(s, &err)) {
+	if (!judge_replaced(s, &err) || !cover_again(s, &err)) {
 		end_run(s, &err);
 		return;
 	}

@@ -64,14 +64,18 @@ int warden_wire_receive(int fd, bool wait, union warden_any *ret_msg,
 			   .msg_iovlen = 1,
 			   .msg_control = &control,
 			   .msg_controllen = sizeof(control)};
-	ssize_t n;
+	ssize_t n = 0;
 
 	for (unsigned i = 0; i < WARDEN_MSG_FDS; i++) {
 		ret_fds[i] = -1;
 	}
+	bool reset = false;
 	do {
+		reset = reset || (n < 0 && errno == ECONNRESET);
 		n = recvmsg(fd, &h, MSG_CMSG_CLOEXEC | (wait ? 0 : MSG_DONTWAIT));
-	} while (n < 0 && errno == EINTR);
+		/* A peer that closed with our message unread resets once, before what it had sent
+		 * (its reason for ending, say) can be read. */
+	} while (n < 0 && (errno == EINTR || (errno == ECONNRESET && !reset)));
 	if (n < 0) {
 		return errno == EAGAIN ? 0 : -1;
 	}

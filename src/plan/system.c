@@ -75,9 +75,13 @@ static void etc_files(struct build *b)
 					     .source = f->ssh_copies.v[i]});
 	}
 	for (size_t i = 0; i < f->secrets.n; i++) {
+		const char *path = f->secrets.v[i];
+
+		/* Saved by rename (passwd, certificate tools), so the warden keeps them closed. */
 		build_op(b, (struct plan_op){.kind = PLAN_COVER,
-					     .path = f->secrets.v[i],
-					     .flags = PLAN_OPTIONAL});
+					     .path = path,
+					     .base = path_within(path, "/etc") ? "/etc" : "/opt",
+					     .flags = PLAN_OPTIONAL | PLAN_GUARDED});
 	}
 }
 
