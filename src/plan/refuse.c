@@ -16,16 +16,24 @@ static bool in(const struct path_info *at, const struct path_info *folder)
 	       path_within(at->name, folder->real) || path_within(at->real, folder->name);
 }
 
-/* Sets `found` when the entry lies in one of the folders, or holds one. */
+/* Sets `found` when the entry lies in the folder, or holds it. */
+static bool match_one(const struct path_info *at, const struct path_info *folder,
+		      enum refuse_rule rule, bool holding_too, struct refuse_found *found)
+{
+	bool inside = in(at, folder);
+
+	if (!inside && !(holding_too && in(folder, at))) {
+		return false;
+	}
+	*found = (struct refuse_found){rule, folder->name, !inside, NULL};
+	return true;
+}
+
 static bool match(const struct path_info *at, const struct machine_paths *folders,
 		  enum refuse_rule rule, bool holding_too, struct refuse_found *found)
 {
 	for (size_t i = 0; i < folders->n; i++) {
-		const struct path_info *f = &folders->v[i];
-		bool inside = in(at, f);
-
-		if (inside || (holding_too && in(f, at))) {
-			*found = (struct refuse_found){rule, f->name, !inside, NULL};
+		if (match_one(at, &folders->v[i], rule, holding_too, found)) {
 			return true;
 		}
 	}
@@ -184,11 +192,28 @@ static bool match_project_dot(const struct refuse_rules *r, const char *path,
 	return false;
 }
 
+/* Not the user's files at all: processes and devices, which are closed to reading as well (a disk
+ * is a file there), what else the kernel shows, and what it starts from. */
+static bool match_kernel(const struct path_info *at, bool write, struct refuse_found *found)
+{
+	static const char *const folders[] = {"/proc", "/dev", "/sys", "/boot"};
+	size_t n = write ? ARRAY_LEN(folders) : 2;
+
+	for (size_t i = 0; i < n; i++) {
+		struct path_info folder = {.name = folders[i], .real = folders[i]};
+
+		if (match_one(at, &folder, REFUSE_KERNEL, write, found)) {
+			return true;
+		}
+	}
+	return false;
+}
+
 static bool match_read(const struct refuse_rules *r, const struct path_info *at,
 		       struct refuse_found *found)
 {
 	return match(at, &r->link_folders, REFUSE_LINK_FOLDER, false, found) ||
-	       match(at, &r->kernel_folders, REFUSE_KERNEL, false, found) ||
+	       match_kernel(at, false, found) ||
 	       match(at, &r->socket_folders, REFUSE_SOCKETS, true, found);
 }
 
@@ -199,7 +224,7 @@ static bool match_write(const struct refuse_rules *r, const struct path_info *at
 	       match_home(r, at, found) ||
 	       match(at, &r->link_folders, REFUSE_LINK_FOLDER, true, found) ||
 	       match(at, &r->system_folders, REFUSE_SYSTEM, true, found) ||
-	       match(at, &r->kernel_folders, REFUSE_KERNEL, true, found) ||
+	       match_kernel(at, true, found) ||
 	       match(at, &r->socket_folders, REFUSE_SOCKETS, true, found) ||
 	       match_path(r, at, found) || match_spec(r, at, found) ||
 	       match_project_dot(r, at->name, found) || match_project_dot(r, at->real, found);
@@ -291,16 +316,10 @@ static void read_home_links(struct refuse_rules *r)
 
 static bool read_rules(struct refuse_rules *r, struct err *err)
 {
-	/* Not the user's files at all: processes, devices, what the kernel shows, how it starts. */
-	static const char *const kernel[] = {"/proc", "/dev", "/sys", "/boot"};
-
 	r->home = tidy(r->machine->home, r->arena);
 	r->link_folders = tidy_all(&r->machine->link_folders, r->arena);
 	r->socket_folders = tidy_all(&r->machine->socket_folders, r->arena);
 	r->system_folders = tidy_all(&r->machine->system_folders, r->arena);
-	for (size_t i = 0; i < ARRAY_LEN(kernel); i++) {
-		add_resolved(&r->kernel_folders, kernel[i], r->arena);
-	}
 	if (r->spec->value[SPEC_FILES_WRITE].n > 0) {
 		read_path(r);
 		read_home_links(r);

@@ -36,7 +36,6 @@ struct refuse_rules {
 	struct machine_paths link_folders;
 	struct machine_paths socket_folders;
 	struct machine_paths system_folders;
-	struct machine_paths kernel_folders;
 	struct machine_paths path_folders; /* those that do not exist yet, too */
 	struct machine_paths home_links;   /* names in the home that are links; .name is the link */
 	struct path_info spec_file;

@@ -428,8 +428,8 @@ static bool name_host(enum spec_key key, const char *s, size_t len, const char *
 	return true;
 }
 
-/* A lower-case copy without one dot at the end; false with err for bytes no host has. */
-static bool fold(const char *s, size_t len, struct arena *arena, char **ret_text, struct err *err)
+/* Refuses bytes that no host has. */
+static bool bytes_allowed(const char *s, size_t len, struct err *err)
 {
 	if (len == 0) {
 		return not_a_host(s, len, "it is empty", err);
@@ -447,31 +447,36 @@ static bool fold(const char *s, size_t len, struct arena *arena, char **ret_text
 					  err);
 		}
 	}
-	if (len > HOST_BYTES_MAX && strchr(s, '/') == NULL) {
-		return not_a_host(s, len, "a name has at most 253 bytes", err);
-	}
+	return (len <= HOST_BYTES_MAX || strchr(s, '/') != NULL) ||
+	       not_a_host(s, len, "a name has at most 253 bytes", err);
+}
+
+/* A lower-case copy without one dot at the end. */
+static char *fold(const char *s, size_t len, struct arena *arena)
+{
 	char *text = arena_strndup(arena, s, len);
+
 	for (size_t i = 0; i < len; i++) {
-		text[i] =
-			(char)(text[i] >= 'A' && text[i] <= 'Z' ? text[i] + ('a' - 'A') : text[i]);
+		if (text[i] >= 'A' && text[i] <= 'Z') {
+			text[i] = (char)(text[i] + ('a' - 'A'));
+		}
 	}
 	/* "*." is no "*". */
 	if (len > 1 && text[len - 1] == '.' && !str_eq(text, "*.")) {
 		text[len - 1] = '\0';
 	}
-	*ret_text = text;
-	return true;
+	return text;
 }
 
 bool value_host(enum spec_key key, const char *s, size_t len, struct arena *arena,
 		const char **ret_host, struct err *err)
 {
 	char shown[VALUE_SHOWN_MAX];
-	char *text = NULL;
 
-	if (!fold(s, len, arena, &text, err)) {
+	if (!bytes_allowed(s, len, err)) {
 		return false;
 	}
+	char *text = fold(s, len, arena);
 	if (str_eq(text, "*")) {
 		*ret_host = text;
 		return true;
