@@ -21,7 +21,7 @@ struct value_place {
 
 /* Fills `item` (text, path, number, folder; not `from`) from the `len` bytes at `s`, which a NUL
  * follows, by the type of `key`. Keys of numbers and booleans take their flag's text. False: err
- * has code ERR_SPEC, message and hint, and no position. Strings live in `arena`. */
+ * has code ERR_SPEC, message and hint, and no position. Strings live in `arena`, or are `s`. */
 bool value_read(enum spec_key key, const char *s, size_t len, const struct value_place *place,
 		struct arena *arena, struct spec_item *item, struct err *err);
 
@@ -33,7 +33,9 @@ bool value_number(enum spec_key key, int64_t number, struct spec_item *item, str
  * for lnk itself; paths of a spec go through value_read. */
 const char *value_join(const char *folder, const char *name, struct arena *arena);
 
-/* A host of `key` (INTERNET_HOSTS, LAN_HOSTS, BROWSER_HOSTS) in normal form: lower case, no dot at
+/* Both keep `s` where it is in normal form already, so it must live as long as `arena`.
+ *
+ * A host of `key` (INTERNET_HOSTS, LAN_HOSTS, BROWSER_HOSTS) in normal form: lower case, no dot at
  * the end, addresses as inet_ntop writes them, ranges as ADDRESS/LENGTH. */
 bool value_host(enum spec_key key, const char *s, size_t len, struct arena *arena,
 		const char **ret_host, struct err *err);

@@ -451,19 +451,30 @@ static bool bytes_allowed(const char *s, size_t len, struct err *err)
 	       not_a_host(s, len, "a name has at most 253 bytes", err);
 }
 
-/* A lower-case copy without one dot at the end. */
-static char *fold(const char *s, size_t len, struct arena *arena)
+static bool is_upper(char c)
 {
-	char *text = arena_strndup(arena, s, len);
+	return c >= 'A' && c <= 'Z';
+}
 
-	for (size_t i = 0; i < len; i++) {
-		if (text[i] >= 'A' && text[i] <= 'Z') {
-			text[i] = (char)(text[i] + ('a' - 'A'));
-		}
-	}
+/* In lower case and without one dot at the end: `s` itself where it is so already, as nearly all
+ * are, else a copy. */
+static const char *fold(const char *s, size_t len, struct arena *arena)
+{
 	/* "*." is no "*". */
-	if (len > 1 && text[len - 1] == '.' && !str_eq(text, "*.")) {
-		text[len - 1] = '\0';
+	bool dot = len > 1 && s[len - 1] == '.' && !str_eq(s, "*.");
+	size_t upper = 0;
+
+	while (upper < len && !is_upper(s[upper])) {
+		upper++;
+	}
+	if (!dot && upper == len) {
+		return s;
+	}
+	char *text = arena_strndup(arena, s, dot ? len - 1 : len);
+	for (; text[upper] != '\0'; upper++) {
+		if (is_upper(text[upper])) {
+			text[upper] = (char)(text[upper] + ('a' - 'A'));
+		}
 	}
 	return text;
 }
@@ -476,7 +487,7 @@ bool value_host(enum spec_key key, const char *s, size_t len, struct arena *aren
 	if (!bytes_allowed(s, len, err)) {
 		return false;
 	}
-	char *text = fold(s, len, arena);
+	const char *text = fold(s, len, arena);
 	if (str_eq(text, "*")) {
 		*ret_host = text;
 		return true;
@@ -485,7 +496,7 @@ bool value_host(enum spec_key key, const char *s, size_t len, struct arena *aren
 		return url_refused(s, len, err);
 	}
 	if (strchr(text, '/') != NULL) {
-		return slash_host(key, s, len, text, arena, ret_host, err);
+		return slash_host(key, s, len, arena_strdup(arena, text), arena, ret_host, err);
 	}
 	if (text[0] == '[') {
 		err_set(err, ERR_SPEC, 0, "%s: an address stands without brackets here",
