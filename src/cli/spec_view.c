@@ -49,6 +49,10 @@ static bool look_up_path(const struct spec_view *view, enum spec_key key,
 		return refused(err, item->path, "is not writable for you",
 			       "let yourself write it: chmod u+w");
 	}
+	if (key == SPEC_FILES_WRITE && !S_ISDIR(at.mode) && !S_ISREG(at.mode) &&
+	    !S_ISCHR(at.mode)) {
+		return refused(err, item->path, "is neither a folder nor a file", "leave out");
+	}
 	e->real = at.exists ? at.real : NULL;
 	e->missing = !at.exists;
 	e->is_file = at.exists && !S_ISDIR(at.mode);

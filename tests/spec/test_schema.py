@@ -40,7 +40,7 @@ BY_MEANING = [
     "main-missing-flag-hide", "main-missing-here", "main-missing-nested-elsewhere",
     "main-missing-of-flags", "main-missing-on-macos", "os-nested-too-deep", "path-dotdot-by-flag",
     "path-too-long", "ports-in-both*", "range-beyond-integers", "range-of-flags", "refused-*", "star-of-flags",
-    "tcp-address-not-in-hosts", "tcp-after-*", "tcp-host-not-in-hosts", "write-missing*",
+    "tcp-address-not-in-hosts", "tcp-after-*", "tcp-host-not-in-hosts", "write-*",
 ]
 # Good only with the flags beside it.
 COMPLETED_BY_FLAGS = {"flags-complete-a-section"}
