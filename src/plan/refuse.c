@@ -16,13 +16,29 @@ static bool in(const struct path_info *at, const struct path_info *folder)
 	       path_within(at->name, folder->real) || path_within(at->real, folder->name);
 }
 
+/* The entry holds the folder, or a link on the way to it: who changes that link puts another folder
+ * in its place. */
+static bool holds(const struct path_info *at, const struct path_info *folder)
+{
+	if (in(folder, at)) {
+		return true;
+	}
+	for (size_t i = 0; i < folder->links.n; i++) {
+		if (path_within(folder->links.v[i].path, at->real) ||
+		    path_within(folder->links.v[i].path, at->name)) {
+			return true;
+		}
+	}
+	return false;
+}
+
 /* Sets `found` when the entry lies in the folder, or holds it. */
 static bool match_one(const struct path_info *at, const struct path_info *folder,
 		      enum refuse_rule rule, bool holding_too, struct refuse_found *found)
 {
 	bool inside = in(at, folder);
 
-	if (!inside && !(holding_too && in(folder, at))) {
+	if (!inside && !(holding_too && holds(at, folder))) {
 		return false;
 	}
 	*found = (struct refuse_found){rule, folder->name, !inside, NULL};
@@ -101,7 +117,7 @@ static bool match_home(const struct refuse_rules *r, const struct path_info *at,
 		const struct path_info *link = &r->home_links.v[i];
 		bool inside = path_within(at->real, link->real);
 
-		if (inside || path_within(link->real, at->real)) {
+		if (inside || holds(at, link)) {
 			*found = (struct refuse_found){
 				.rule = REFUSE_HOME_LINK,
 				.folder = link->real,
@@ -131,7 +147,7 @@ static bool match_path(const struct refuse_rules *r, const struct path_info *at,
 		bool file = !S_ISDIR(at->mode) && (in_folder_itself(at->real, f->real) ||
 						   in_folder_itself(at->name, f->name));
 
-		if (file || in(f, at)) {
+		if (file || holds(at, f)) {
 			*found = (struct refuse_found){
 				.rule = REFUSE_PATH,
 				.folder = f->name,
@@ -143,26 +159,20 @@ static bool match_path(const struct refuse_rules *r, const struct path_info *at,
 	return false;
 }
 
-/* The spec by its name, by what that resolves to, and every link between: changing one of those
- * changes the next run as well. */
 static bool match_spec(const struct refuse_rules *r, const struct path_info *at,
 		       struct refuse_found *found)
 {
 	const struct path_info *file = &r->spec_file;
-	bool hit = in(file, at);
 
-	for (size_t i = 0; !hit && i < file->links.n; i++) {
-		hit = path_within(file->links.v[i].path, at->real) ||
-		      path_within(file->links.v[i].path, at->name);
+	if (!holds(at, file)) {
+		return false;
 	}
-	if (hit) {
-		*found = (struct refuse_found){
-			.rule = REFUSE_SPEC,
-			.folder = file->name,
-			.holds = !in(at, file),
-		};
-	}
-	return hit;
+	*found = (struct refuse_found){
+		.rule = REFUSE_SPEC,
+		.folder = file->name,
+		.holds = !in(at, file),
+	};
+	return true;
 }
 
 /* A part of the path that is one of the names whose content runs outside. Case is ignored, as

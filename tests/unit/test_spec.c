@@ -508,6 +508,9 @@ static struct machine machine_of(struct box *b)
 	m.cwd = m.home;
 	assert_true(resolve_path(in_box(b, "home/tools"), &b->arena, &info, &err));
 	ARENA_PUSH(&b->arena, &m.path_folders, info);
+	/* By way of a link in home/mid, which leads to the same folder. */
+	assert_true(resolve_path(in_box(b, "home/way"), &b->arena, &info, &err));
+	ARENA_PUSH(&b->arena, &m.path_folders, info);
 	assert_true(resolve_path(in_box(b, "home/.config/link"), &b->arena, &info, &err));
 	ARENA_PUSH(&b->arena, &m.link_folders, info);
 	assert_true(resolve_path(in_box(b, "run"), &b->arena, &info, &err));
@@ -522,7 +525,7 @@ static void make_home(struct box *b)
 	static const char *const folders[] = {
 		"home",       "home/code", "home/code/app", "home/code/app/.git",
 		"home/tools", "home/.ssh", "home/specs",    "run",
-		"sys",        "sys/x",     "data",
+		"sys",        "sys/x",     "data",          "home/mid",
 	};
 	static const char *const links[][2] = {
 		{"../.ssh", "home/code/keys"},
@@ -533,6 +536,8 @@ static void make_home(struct box *b)
 		{"app/.git", "home/code/repo"},
 		{".", "home/me"},
 		{"keys", "home/code/keys2"},
+		{"mid/hop", "home/way"},
+		{"../tools", "home/mid/hop"},
 	};
 
 	for (size_t i = 0; i < ARRAY_LEN(folders); i++) {
@@ -607,6 +612,8 @@ static void refused_by_any_name(void **state)
 		{"home/.config", false, true},
 		{"home/tools", false, true},
 		{"home/t", false, true},
+		{"home/mid", false, true},
+		{"home/mid/below", false, false},
 		{"home/tools/x", false, true},
 		{"home/tools/x/y", false, false},
 		{"home/specs", false, true},
