@@ -1,8 +1,8 @@
 /* lnk completion bash|zsh|fish: scripts made from the tables. Nothing of the machine goes in, so
  * all that is quoted here is text of our own; it is quoted all the same.
  *
- * Two words more, for the project itself and not in the help: `man-keys` and `man-flags` print the
- * lists of the man pages (script/man). */
+ * Further words, for the project itself and not in the help, print the lists of the man pages
+ * (script/man). */
 #include "base/str.h"
 #include "cli/cli.h"
 #include "cli/complete_inner.h"
@@ -57,22 +57,25 @@ void complete_quoted(const char *text, bool fish)
 	putchar('\'');
 }
 
-static void man_keys_page(void)
-{
-	man_keys(stdout);
-}
-
-static void man_flags_page(void)
-{
-	man_flags(stdout);
-}
-
 static const struct {
 	const char *word;
 	void (*print)(void);
 } scripts[] = {
-	{"bash", complete_bash},     {"zsh", complete_zsh},         {"fish", complete_fish},
-	{"man-keys", man_keys_page}, {"man-flags", man_flags_page},
+	{"bash", complete_bash},
+	{"zsh", complete_zsh},
+	{"fish", complete_fish},
+};
+
+static const struct {
+	const char *word;
+	void (*print)(FILE *out);
+} man_lists[] = {
+	{"man-keys", man_keys},
+	{"man-flags", man_flags},
+	{"man-spec-flags", man_spec_flags},
+	{"man-commands", man_commands},
+	{"man-environment", man_environment},
+	{"man-guards", man_guards},
 };
 
 int cli_completion(int argc, char **argv, struct err_list *errs)
@@ -84,6 +87,12 @@ int cli_completion(int argc, char **argv, struct err_list *errs)
 	for (size_t i = 0; argc == 1 && i < ARRAY_LEN(scripts); i++) {
 		if (str_eq(argv[0], scripts[i].word)) {
 			scripts[i].print();
+			return EXIT_OK;
+		}
+	}
+	for (size_t i = 0; argc == 1 && i < ARRAY_LEN(man_lists); i++) {
+		if (str_eq(argv[0], man_lists[i].word)) {
+			man_lists[i].print(stdout);
 			return EXIT_OK;
 		}
 	}

@@ -88,6 +88,114 @@ void man_keys(FILE *out)
 	}
 }
 
+static const struct {
+	const char *words, *usage, *help;
+} commands[] = {
+#define COMMAND(id, words, usage, help) {words, usage, help},
+#include "cli/commands.def"
+#undef COMMAND
+};
+
+void man_commands(FILE *out)
+{
+	for (size_t i = 0; i < ARRAY_LEN(commands); i++) {
+		fputs("\n*lnk ", out);
+		put_text(out, commands[i].words);
+		fputc('*', out);
+		if (commands[i].usage[0] != '\0') {
+			fputc(' ', out);
+			put_text(out, commands[i].usage);
+		}
+		fputs("\n\t", out);
+		put_sentence(out, commands[i].help);
+		fputc('\n', out);
+	}
+}
+
+/* Names of variables in one line; one that ends in an underscore stands for all that begin so. */
+static void put_variables(FILE *out, const char *const *names, size_t n)
+{
+	for (size_t i = 0; i < n; i++) {
+		size_t len = strlen(names[i]);
+
+		fputs(i > 0 ? ", *" : "*", out);
+		put_text(out, names[i]);
+		fputs(names[i][len - 1] == '_' ? "\\**" : "*", out);
+	}
+	fputs("\n", out);
+}
+
+void man_environment(FILE *out)
+{
+	static const char *const passed[] = {
+#define ENV(name) name,
+#define CERT(name)
+#include "cli/env.def"
+#undef ENV
+#undef CERT
+	};
+	static const char *const certificates[] = {
+#define ENV(name)
+#define CERT(name) name,
+#include "cli/env.def"
+#undef ENV
+#undef CERT
+	};
+
+	fputc('\n', out);
+	put_variables(out, passed, ARRAY_LEN(passed));
+	fputs("\nand those that name files of certificates:\n\n", out);
+	put_variables(out, certificates, ARRAY_LEN(certificates));
+}
+
+static const struct {
+	const char *name, *since, *fence, *without;
+} guards[] = {
+#define GUARD(name, since, fence, namespaces, probe, step, without) {name, since, #fence, without},
+#include "cli/guards.def"
+#undef GUARD
+};
+
+static bool is_first(size_t guard)
+{
+	return str_eq(guards[guard].fence, "FIRST");
+}
+
+static void put_since(FILE *out, size_t guard)
+{
+	fputs(guards[guard].since[0] == 'A' ? "Landlock's " : "Linux ", out);
+	put_text(out, guards[guard].since);
+}
+
+void man_guards(FILE *out)
+{
+	bool began = false;
+
+	fputs("\nFirst fences, without which nothing runs: ", out);
+	for (size_t i = 0; i < ARRAY_LEN(guards); i++) {
+		if (is_first(i)) {
+			fputs(began ? ", *" : "*", out);
+			put_text(out, guards[i].name);
+			fputs("* (", out);
+			put_since(out, i);
+			fputc(')', out);
+			began = true;
+		}
+	}
+	fputs(".\n\nSecond fences:\n", out);
+	for (size_t i = 0; i < ARRAY_LEN(guards); i++) {
+		if (!is_first(i)) {
+			fputs("\n*", out);
+			put_text(out, guards[i].name);
+			fputs("*, since ", out);
+			put_since(out, i);
+			fputs("\n\tWithout it: ", out);
+			put_text(out, guards[i].without);
+			fputs(".\n", out);
+		}
+	}
+}
+
 static void put_flags(FILE *out, enum flags_of of)
 {
 	struct flag_view flag;
@@ -107,4 +215,9 @@ void man_flags(FILE *out)
 	put_flags(out, FLAGS_OF_KEYS);
 	fputs("\nThe others:\n", out);
 	put_flags(out, FLAGS_OF_RUN);
+}
+
+void man_spec_flags(FILE *out)
+{
+	put_flags(out, FLAGS_OF_SPEC);
 }

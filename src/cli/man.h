@@ -10,4 +10,16 @@ void man_keys(FILE *out);
 /* The flags of run: for lnk-sandbox-run(1). */
 void man_flags(FILE *out);
 
+/* The flags of spec that give no key: for lnk-sandbox-spec(1). */
+void man_spec_flags(FILE *out);
+
+/* Every command with its usage: for lnk(1). */
+void man_commands(FILE *out);
+
+/* The variables that pass into the sandbox: for lnk-sandbox-run(1). */
+void man_environment(FILE *out);
+
+/* The guards, what each needs and what stands in for it: for lnk-sandbox-doctor(1). */
+void man_guards(FILE *out);
+
 #endif
