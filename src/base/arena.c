@@ -72,6 +72,9 @@ char *arena_printf(struct arena *arena, const char *fmt, ...)
 	va_list ap;
 	va_list again;
 
+	if (fmt == NULL) {
+		abort();
+	}
 	va_start(ap, fmt);
 	va_copy(again, ap);
 	int n = vsnprintf(NULL, 0, fmt, ap);

@@ -86,10 +86,11 @@ static bool stage_namespaces(struct init *in, bool two)
 		return false;
 	}
 	warden_init_begin(in->config->warden, &in->warden);
+	namespaces_limit_processes(m->uid == 0);
 	if (plan->user_namespaces || !guard_on("user_namespaces")) {
 		return true;
 	}
-	return namespaces_limit(two ? 1 : 0, m->uid == 0, &in->err);
+	return namespaces_limit(two ? 1 : 0, &in->err);
 }
 
 /* Stage 2. Should: build the root and everything in it; needs all capabilities in the namespace.

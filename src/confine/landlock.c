@@ -34,6 +34,9 @@
 
 #define RULE_PATH_BENEATH 1
 
+/* F_SEAL_EXEC, Linux 6.3: the execute bits stay as they are. */
+#define SEAL_EXEC 0x20
+
 /* Rights that make sense on a file rather than a folder. */
 #define ON_FILES (FS_EXECUTE | FS_WRITE_FILE | FS_READ_FILE | FS_TRUNCATE | FS_IOCTL_DEV)
 
@@ -107,9 +110,22 @@ static bool allow_path(int ruleset, const struct plan_op *op, uint64_t known, st
 	return true;
 }
 
+/* A file of no file system (a memfd) is not judged by Landlock, so one that can be executed would be
+ * a way around the list of commands. */
+static bool close_memory_file(int fd, mode_t mode, struct err *err)
+{
+	if (fchmod(fd, mode & 0666) == 0 && fcntl(fd, F_ADD_SEALS, SEAL_EXEC) == 0) {
+		return true;
+	}
+	err_set(err, ERR_SETUP, errno,
+		"descriptor %d is a file in memory that could be executed, which [commands] forbids",
+		fd);
+	return err_hint(err, "pass a file or a pipe instead");
+}
+
 /* /dev/stdin and its kin open the file anew, which Landlock judges by path: files and terminals
  * that were handed over are allowed as they are open. Pipes and sockets need no rule. */
-static bool allow_descriptor(int ruleset, int fd, uint64_t known, struct err *err)
+static bool allow_descriptor(int ruleset, int fd, uint64_t known, bool listed, struct err *err)
 {
 	struct stat st;
 	int mode = fcntl(fd, F_GETFL);
@@ -127,9 +143,11 @@ static bool allow_descriptor(int ruleset, int fd, uint64_t known, struct err *er
 	if (S_ISCHR(st.st_mode)) {
 		allowed |= FS_IOCTL_DEV;
 	}
-	/* EBADFD: a file of no file system (memfd and the like), which Landlock does not judge. */
-	if (add_rule(ruleset, fd, allowed & known) || errno == EBADFD) {
+	if (add_rule(ruleset, fd, allowed & known)) {
 		return true;
+	}
+	if (errno == EBADFD) {
+		return !listed || close_memory_file(fd, st.st_mode, err);
 	}
 	return err_set(err, ERR_SETUP, errno, "cannot add descriptor %d to Landlock's rules", fd);
 }
@@ -166,7 +184,8 @@ bool landlock_confine(const struct plan *plan, int abi, const int *fds, size_t n
 		}
 	}
 	for (size_t i = 0; i < nfds; i++) {
-		if (!allow_descriptor(ruleset, fds[i], known, err)) {
+		if (!allow_descriptor(ruleset, fds[i], known, plan->commands_listed,
+				      err)) {
 			return false;
 		}
 	}

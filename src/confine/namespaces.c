@@ -64,15 +64,19 @@ bool namespaces_map(uid_t uid, gid_t gid, bool as_root_first, struct err *err)
 	return write_map("/proc/self/gid_map", as_root_first ? 0 : gid, gid, err);
 }
 
-bool namespaces_limit(unsigned more, bool as_root, struct err *err)
+bool namespaces_limit(unsigned more, struct err *err)
 {
 	if (!fd_write_file(AT_FDCWD, "/proc/sys/user/max_user_namespaces", more > 0 ? "1" : "0")) {
 		return err_set(err, ERR_SETUP, errno, "cannot forbid further user namespaces");
 	}
+	return true;
+}
+
+void namespaces_limit_processes(bool as_root)
+{
 	if (as_root) {
 		(void)fd_write_file(AT_FDCWD, "/proc/sys/kernel/pid_max", ROOT_PID_MAX);
 	}
-	return true;
 }
 
 bool namespaces_inner(uid_t uid, gid_t gid, struct err *err)

@@ -17,9 +17,13 @@ pid_t namespaces_clone(int *ret_pidfd, struct err *err);
  * the user is root in this namespace, for binfmt_misc's sake, until namespaces_inner. */
 bool namespaces_map(uid_t uid, gid_t gid, bool as_root_first, struct err *err);
 
-/* In the child: no further user namespaces but `more`; as root, a bound on processes too. Straight
- * after the maps: /proc/sys is read only later. */
-bool namespaces_limit(unsigned more, bool as_root, struct err *err);
+/* In the child: no further user namespaces but `more`. Straight after the maps: /proc/sys is read
+ * only later. */
+bool namespaces_limit(unsigned more, struct err *err);
+
+/* In the child, as root: a bound on processes in this PID namespace, where the kernel has one
+ * (Linux 6.14); RLIMIT_NPROC bounds everybody else. */
+void namespaces_limit_processes(bool as_root);
 
 /* A second user namespace in which the user has the own id again. */
 bool namespaces_inner(uid_t uid, gid_t gid, struct err *err);
