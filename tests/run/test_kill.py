@@ -33,8 +33,13 @@ def prepare(box):
 
 def outside_view(box):
     """What may not change: the box, scratch folders (by name) and the mounts."""
-    scratch = [os.path.join(f, n) for f in ("/tmp", "/var/tmp", "/dev/shm") for n in os.listdir(f)
-               if os.stat(os.path.join(f, n), follow_symlinks=False).st_uid == os.getuid()]
+    scratch = []
+    for entry in (e for f in ("/tmp", "/var/tmp", "/dev/shm") for e in os.scandir(f)):
+        try:
+            if entry.stat(follow_symlinks=False).st_uid == os.getuid():
+                scratch.append(entry.path)
+        except FileNotFoundError:
+            pass
     return box.tree(state=True), sorted(scratch), mounts()
 
 

@@ -64,7 +64,7 @@ def test_signals_reach_the_program(box, number):
 def test_timeout_ends_a_program_that_does_not_listen(box):
     done = box.outside("timeout", "-k", "1", "1", *box.argv(
         "bash", "-c", "trap '' TERM; echo up; while :; do sleep .1; done"))
-    assert done.rc in (124, 137), done
+    assert done.rc in (124, 137, -9), done  # timeout kills its own group, itself too
     assert "up" in done.out
 
 
@@ -124,9 +124,9 @@ def test_only_named_descriptors_pass(box):
     fd = os.open(box.home / "secret", os.O_RDONLY)
     try:
         os.set_inheritable(fd, True)
-        closed = box.sh(f"cat <&{fd}; ls /proc/self/fd", pass_fds=(fd,))
+        closed = box.run("bash", "-c", f"cat <&{fd}; ls /proc/self/fd", pass_fds=(fd,))
         assert "TOPSECRET" not in closed.out
-        opened = box.sh(f"cat <&{fd}", pass_fds=(fd,), flags=["--fd", fd])
+        opened = box.run("bash", "-c", f"cat <&{fd}", pass_fds=(fd,), flags=["--fd", fd])
         assert opened.out == "TOPSECRET\n", opened
     finally:
         os.close(fd)
