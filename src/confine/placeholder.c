@@ -319,14 +319,34 @@ static bool carry_out(struct placeholders *p, size_t first, struct err *err)
 	return ok;
 }
 
-bool placeholders_listed(const struct placeholders *p, const char *path)
+void placeholders_held(const struct placeholders *p, const struct placeholder_want *wants,
+		       size_t count, bool *ret_held)
 {
+	struct arena arena = {0};
+	struct registry_entries sorted = {0};
+	struct last_parent last = {.fd = -1};
+
 	for (size_t i = 0; i < p->own.n; i++) {
-		if (str_eq(p->own.v[i].path, path)) {
-			return true;
+		if (p->own.v[i].kind == REGISTRY_KIND_NAME) {
+			ARENA_PUSH(&arena, &sorted, p->own.v[i]);
 		}
 	}
-	return false;
+	registry_sort(&sorted);
+	for (size_t i = 0; i < count; i++) {
+		const struct placeholder_want *w = &wants[i];
+		struct stat st;
+
+		ret_held[i] = false;
+		if (registry_find(&sorted, w->path) != NULL) {
+			use_parent(&last, w->base_fd, w->base_len, w->path);
+			ret_held[i] = last.fd >= 0 &&
+				      fstatat(last.fd, path_base(w->path), &st,
+					      AT_SYMLINK_NOFOLLOW) == 0 &&
+				      registry_is_listed(&sorted, w->path, &st);
+		}
+	}
+	fd_close(&last.fd);
+	arena_release(&arena);
 }
 
 bool placeholders_make(struct placeholders *p, const struct placeholder_want *wants, size_t count,

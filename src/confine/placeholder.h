@@ -65,8 +65,9 @@ void placeholders_init(struct placeholders *ret, const char *state_folder);
 bool placeholders_make(struct placeholders *p, const struct placeholder_want *wants, size_t count,
 		       struct err *err);
 
-/* True when this run's record lists a placeholder at `path`: made by it, or shared. */
-bool placeholders_listed(const struct placeholders *p, const char *path);
+/* Sets ret_held[i] when what stands at wants[i] is a placeholder of this run, made or shared. */
+void placeholders_held(const struct placeholders *p, const struct placeholder_want *wants,
+		       size_t count, bool *ret_held);
 
 /* Removes this run's placeholders that no other living run uses, and its record; releases all of
  * it. Call it when nothing of the run lives any more. Never fails: what cannot be removed now is

@@ -294,14 +294,15 @@ static int compare_paths(const void *va, const void *vb)
 	return strcmp(a->path, b->path);
 }
 
-static void sort_entries(struct registry_entries *list)
+void registry_sort(struct registry_entries *list)
 {
 	if (list->n > 1) {
 		qsort(list->v, list->n, sizeof(*list->v), compare_paths);
 	}
 }
 
-const struct registry_entry *registry_find(const struct registry_entries *sorted, const char *path)
+/* The first entry of `path`, or where it would stand. */
+static size_t lower_bound(const struct registry_entries *sorted, const char *path)
 {
 	size_t lo = 0;
 	size_t hi = sorted->n;
@@ -315,9 +316,16 @@ const struct registry_entry *registry_find(const struct registry_entries *sorted
 			hi = mid;
 		}
 	}
+	return lo;
+}
+
+const struct registry_entry *registry_find(const struct registry_entries *sorted, const char *path)
+{
 	const struct registry_entry *found = NULL;
-	for (; lo < sorted->n && str_eq(sorted->v[lo].path, path); lo++) {
-		found = &sorted->v[lo];
+
+	for (size_t i = lower_bound(sorted, path); i < sorted->n && str_eq(sorted->v[i].path, path);
+	     i++) {
+		found = &sorted->v[i];
 		if (found->known) {
 			break;
 		}
@@ -365,6 +373,18 @@ static bool is_ours(const struct registry_entry *e, const struct stat *st)
 	return st->st_ino == e->ino && mode == e->mode;
 }
 
+bool registry_is_listed(const struct registry_entries *sorted, const char *path,
+			const struct stat *st)
+{
+	bool listed = false;
+
+	for (size_t i = lower_bound(sorted, path);
+	     !listed && i < sorted->n && str_eq(sorted->v[i].path, path); i++) {
+		listed = sorted->v[i].known && is_ours(&sorted->v[i], st);
+	}
+	return listed;
+}
+
 void registry_remove(const struct registry_entry *e, bool hold)
 {
 	auto_close int dir = registry_open_parent(e);
@@ -390,7 +410,7 @@ void registry_remove_all(struct registry_entries *own, const struct registry_ent
 	size_t held = 0;
 
 	/* By path, from the end: what lies in a folder goes before it. */
-	sort_entries(own);
+	registry_sort(own);
 	for (size_t i = own->n; i-- > 0;) {
 		if (registry_find(living, own->v[i].path) == NULL) {
 			registry_remove(&own->v[i], hold && held++ < HELD_MAX);
@@ -409,7 +429,7 @@ static void bury(const struct registry *r, const char *name, struct arena *arena
 		return;
 	}
 	registry_read(fd, arena, &dead);
-	sort_entries(&dead);
+	registry_sort(&dead);
 	for (size_t i = dead.n; i-- > 0;) {
 		if (registry_find(living, dead.v[i].path) == NULL &&
 		    registry_find(own, dead.v[i].path) == NULL) {
@@ -471,11 +491,11 @@ bool registry_scan(const struct registry *r, int own_fd, const struct registry_e
 	if (dir != NULL) {
 		closedir(dir);
 	}
-	sort_entries(ret_living);
+	registry_sort(ret_living);
 	for (size_t i = 0; dead.n > 0 && i < own->n; i++) {
 		ARENA_PUSH(arena, &mine, own->v[i]);
 	}
-	sort_entries(&mine);
+	registry_sort(&mine);
 	for (size_t i = 0; complete && i < dead.n; i++) {
 		bury(r, dead.v[i], arena, ret_living, &mine);
 	}

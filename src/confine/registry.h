@@ -8,6 +8,7 @@
 
 #include <stdbool.h>
 #include <stddef.h>
+#include <sys/stat.h>
 #include <sys/types.h>
 
 #define REGISTRY_KIND_NAME   'n' /* the guarded name itself */
@@ -63,6 +64,13 @@ bool registry_scan(const struct registry *r, int own_fd, const struct registry_e
 
 /* The entry of `path` in a list sorted by path, one that is known if there is any; or NULL. */
 const struct registry_entry *registry_find(const struct registry_entries *sorted, const char *path);
+
+/* Sorts by path. */
+void registry_sort(struct registry_entries *list);
+
+/* True when what stands at `path` (`st` is its lstat) is a folder that the list has for it. */
+bool registry_is_listed(const struct registry_entries *sorted, const char *path,
+			const struct stat *st);
 
 /* Reads the record open as `fd` from its start and appends its entries. */
 void registry_read(int fd, struct arena *arena, struct registry_entries *ret);

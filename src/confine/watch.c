@@ -338,6 +338,7 @@ static void mark_child(struct watch *w, const struct watch_node *node, const cha
 static void take_event(struct watch *w, const struct inotify_event *e)
 {
 	if ((e->mask & IN_Q_OVERFLOW) != 0) {
+		w->lost = true;
 		for (size_t i = 0; i < w->nodes.n; i++) {
 			mark(w, i);
 		}
@@ -372,7 +373,11 @@ void watch_read(struct watch *w)
 		}
 	}
 	for (size_t i = 0; w->any_dirty && i < w->nodes.n; i++) {
-		w->nodes.v[i].dirty |= w->nodes.v[w->nodes.v[i].parent].dirty;
+		struct watch_node *node = &w->nodes.v[i];
+		const struct watch_node *parent = &w->nodes.v[node->parent];
+
+		node->dirty |= parent->dirty;
+		node->came |= parent->came;
 	}
 }
 
@@ -407,6 +412,7 @@ void watch_clear(struct watch *w)
 		w->nodes.v[i].came = false;
 	}
 	w->any_dirty = false;
+	w->lost = false;
 }
 
 int watch_base_fd(const struct watch *w, size_t guard)

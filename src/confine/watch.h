@@ -56,6 +56,7 @@ struct watch {
 	struct watch_wd *wds;     /* sorted */
 	size_t nwds;
 	bool any_dirty;
+	bool lost; /* events were lost since watch_clear */
 	struct arena arena;
 };
 
@@ -80,8 +81,8 @@ bool watch_refresh(struct watch *w, struct err *err);
  * WATCH_NO_GUARD. */
 size_t watch_next(const struct watch *w, size_t from);
 
-/* True when, since the last watch_clear, names[guard] went away and then something appeared there,
- * in two steps: whoever was quick enough may have put it there. */
+/* True when, since the last watch_clear, names[guard] or a folder on the way to it went away and
+ * then something appeared there, in two steps: whoever was quick enough may have put it there. */
 bool watch_was_replaced(const struct watch *w, size_t guard);
 
 /* Unmarks everything. */

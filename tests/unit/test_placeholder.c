@@ -526,7 +526,7 @@ static void test_killed_at_every_call(void **state)
 		at++;
 	}
 	assert_true(at > 60);
-	print_message("killed at each of %d stops\n", at - 1);
+	print_message("# killed at each of %d stops\n", at - 1);
 }
 
 /* One of many runs: while it lives, its placeholders are there. */
@@ -624,12 +624,12 @@ static void test_many_names_fast(void **state)
 	clock_gettime(CLOCK_MONOTONIC, &a);
 	assert_true(placeholders_make(&ph, w, 3000, &err));
 	clock_gettime(CLOCK_MONOTONIC, &b);
-	print_message("3000 placeholders made in %ld us\n",
+	print_message("# 3000 placeholders made in %ld us\n",
 		      (b.tv_sec - a.tv_sec) * 1000000 + (b.tv_nsec - a.tv_nsec) / 1000);
 	clock_gettime(CLOCK_MONOTONIC, &a);
 	placeholders_end(&ph, false);
 	clock_gettime(CLOCK_MONOTONIC, &b);
-	print_message("and removed in %ld us\n",
+	print_message("# and removed in %ld us\n",
 		      (b.tv_sec - a.tv_sec) * 1000000 + (b.tv_nsec - a.tv_nsec) / 1000);
 	for (int i = 0; i < 300; i++) {
 		char rel[64];

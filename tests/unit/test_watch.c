@@ -372,7 +372,7 @@ static void test_many_names_fast(void **state)
 		best = us < best ? us : best;
 	}
 	assert_int_equal(watches(p), 301);
-	print_message("3000 names in 300 folders watched in %ld us\n", best);
+	print_message("# 3000 names in 300 folders watched in %ld us\n", best);
 	assert_true(best < 20000);
 	file(p, "d123/secret4");
 	watch_read(&p->watch);
