@@ -360,4 +360,106 @@ static inline void in_child(void (*body)(struct run *), bool as_user)
 	assert_int_equal(WEXITSTATUS(status), 0);
 }
 
+/* Programs, and what is said of them. */
+
+/* Reads r->path over and over. */
+static inline void spy(struct run *r)
+{
+	while (r->shared->stop == 0) {
+		char c;
+		long t = now_us();
+		int fd = open(r->path, O_RDONLY);
+
+		r->shared->tries++;
+		if (fd >= 0 && read(fd, &c, 1) == 1) {
+			hit(r, t);
+		}
+		close(fd);
+	}
+}
+
+/* Makes r->path, or something in it, over and over. */
+static inline void maker(struct run *r)
+{
+	char inner[PATH_MAX];
+
+	snprintf(inner, sizeof(inner), "%s/hooks", r->path);
+	while (r->shared->stop == 0) {
+		long t = now_us();
+
+		r->shared->tries++;
+		if (mkdir(r->path, 0755) == 0 || mkdir(inner, 0755) == 0) {
+			hit(r, t);
+		}
+		if (rename(r->path, inner) == 0 || unlink(r->path) == 0 || rmdir(r->path) == 0) {
+			hit(r, t);
+		}
+	}
+}
+
+static inline void idle(struct run *r)
+{
+	while (r->shared->stop == 0) {
+		usleep(500);
+		r->shared->ticks++;
+	}
+}
+
+/* The name was changed outside at about this moment: it must be closed soon, and stay so. */
+static inline long must_be_closed(struct run *r, const char *what)
+{
+	long changed = now_us();
+
+	usleep(CLOSED_WITHIN_US);
+	long hits = r->shared->hits;
+	long tries = r->shared->tries;
+	long last = r->shared->last_us;
+	usleep(50 * 1000);
+	CHECK(r->shared->tries > tries + 10);
+	CHECK(r->shared->hits == hits);
+	printf("# %s: open until %ld us after, %ld tries got through\n", what,
+	       hits > 0 ? last - changed : 0, hits);
+	fflush(stdout);
+	r->shared->hits = 0;
+	return hits;
+}
+
+/* Notes that have come since the last time. */
+static inline int notes(struct run *r)
+{
+	struct err err;
+	int n = 0;
+
+	for (;;) {
+		switch (warden_read(&r->warden, &err)) {
+		case WARDEN_NONE:
+			return n;
+		case WARDEN_READY:
+			break;
+		case WARDEN_NOTE:
+			CHECK(r->warden.nnotes > 0);
+			n++;
+			break;
+		case WARDEN_FAILED:
+		case WARDEN_DONE:
+		case WARDEN_GONE:
+			CHECK(!"the run goes on");
+		}
+	}
+}
+
+/* A test of each name: as the ordinary user, and as who we are. Names come as a list X(name)... */
+static const bool as_user_too[2] = {true, false};
+
+#define WARDEN_TEST(body)                                                                          \
+	static void test_##body(void **state)                                                      \
+	{                                                                                          \
+		in_child(body, *(const bool *)*state);                                             \
+	}
+#define WARDEN_ENTRY(body)                                                                         \
+	{#body " as an ordinary user", test_##body, NULL, NULL,                                    \
+	 (void *)(uintptr_t)&as_user_too[0]},                                                      \
+		{#body " as who we are", test_##body, NULL, NULL,                                  \
+		 (void *)(uintptr_t)&as_user_too[1]},
+
 #endif
