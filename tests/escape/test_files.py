@@ -155,6 +155,22 @@ def test_folders_above_a_closed_name_do_not_move(cell):
     assert (cell.box.proj / "c2").exists(), "nothing else keeps it: the test would not notice"
 
 
+@row("F7")
+@pytest.mark.parametrize("hide", ["proj/link", "proj/folder/key"])
+def test_links_to_a_closed_file_do_not_move(cell, hide):
+    """The spec names the secret by a link; without the link the next run does not find it."""
+    cell.box.write("conf/key", "SECRET\n")
+    (cell.box.proj / "link").symlink_to("conf/key")
+    (cell.box.proj / "folder").symlink_to("conf")
+    cell.spec(write=["proj"], hide=[hide])
+    for script in ("cat link folder/key conf/key; rm link folder; mv link l2; mv folder f2; "
+                   "ln -sfn /tmp link; ln -sfn /tmp folder; true",
+                   "cat link folder/key conf/key l2 f2/key; true"):
+        seen = cell.box.sh(script)
+        assert "SECRET" not in seen.out, seen
+    assert (cell.box.proj / "conf/key").read_text() == "SECRET\n"
+
+
 @row("F1")
 def test_granted_folder_itself_does_not_move(cell):
     """One that lies in another one, which may be written too."""
