@@ -118,7 +118,7 @@ def test_the_corpus_is_whole():
     assert len(VALID) > 200 and len(INVALID) > 450
 
 
-@pytest.mark.parametrize("path", VALID, ids=name)
+@pytest.mark.parametrize("path", VALID, ids=map(name, VALID))
 def test_valid(path):
     tree, errors = dump(path.read_bytes())
     assert tree is not None, errors
@@ -126,7 +126,7 @@ def test_valid(path):
     assert same(tree, wanted), (tree, wanted)
 
 
-@pytest.mark.parametrize("path", INVALID, ids=name)
+@pytest.mark.parametrize("path", INVALID, ids=map(name, INVALID))
 def test_invalid(path):
     tree, _ = dump(path.read_bytes())
     assert tree is None, tree
