@@ -217,8 +217,10 @@ def test_editor_outside_saves_a_hidden_file_by_rename(box):
     after = out[out.rindex("marker"):] if "marker" in out else ""
     assert after and "TOPSECRET" not in after
     # .env.swp is not hidden while it has that name, and cat never opens it: what came out, if
-    # anything, came through the window between rename and mask. It is stated, and narrow.
-    assert out.count("TOPSECRET") <= 2, out.count("TOPSECRET")
+    # anything, came through the window between rename and mask. It is stated, and narrow: without
+    # the mask coming back every look after the first save would succeed.
+    assert out.count("TOPSECRET") < 10, out.count("TOPSECRET")
+    assert out.count("denied") > 30, out
     assert (box.proj / ".env").read_text() == "TOPSECRET 29\n"
 
 
