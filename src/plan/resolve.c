@@ -195,7 +195,7 @@ bool resolve_path(const char *name, struct arena *arena, struct path_info *ret_i
 	struct path_info info = {.name = arena_strdup(arena, name)};
 	struct walk w = {.done = "", .rest = ""};
 	char part[NAME_MAX + 1];
-	struct stat st;
+	struct stat st = {.st_mode = 0};
 
 	if (without_links(info.name, arena, &info)) {
 		*ret_info = info;

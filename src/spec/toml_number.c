@@ -119,7 +119,7 @@ static enum toml_word make_integer(struct word *w, size_t from, size_t to, int b
 /* 0x…, 0o… or 0b…; `w` is at the 0. */
 static enum toml_word read_radix(struct word *w, struct toml_value *value)
 {
-	int letter = w->s[w->i + 1];
+	int letter = (unsigned char)w->s[w->i + 1];
 	int base = letter == 'x' || letter == 'X' ? 16 : letter == 'o' || letter == 'O' ? 8 : 2;
 	const char *kind = base == 16 ? "hexadecimal" : base == 8 ? "octal" : "binary";
 
