@@ -165,7 +165,8 @@ static bool explain_limit(char *hint, size_t cap)
 			return because(hint, cap,
 				       "user.max_%s_namespaces is 0: inside another sandbox this "
 				       "is meant so; else run `sudo sysctl "
-				       "user.max_%s_namespaces=15000`",
+				       "user.max_%s_namespaces=15000` (where that is not it, "
+				       "look at kernel.apparmor_restrict_unprivileged_userns)",
 				       kinds[i].limit, kinds[i].limit);
 		}
 	}
