@@ -228,6 +228,20 @@ struct warden_name mounts_guarded_name(const struct plan_op *op)
 	};
 }
 
+/* Whether the plan was made from what stands at the name: another run may have exchanged it for a
+ * link, say, and what the link leads to is not what was judged. */
+static bool same_as_checked(struct builder *b, const struct plan_op *op)
+{
+	struct stat st;
+	auto_close int fd = skeleton_look(&b->skeleton, op->path);
+
+	if (fd >= 0 && fstat(fd, &st) == 0 && st.st_dev == op->dev && st.st_ino == op->ino) {
+		return true;
+	}
+	err_set(b->err, ERR_SETUP, 0, "%s was changed while the sandbox was set up", op->path);
+	return err_at(b->err, &op->from);
+}
+
 static bool do_guard(struct builder *b, const struct plan_op *op)
 {
 	struct warden_name name = mounts_guarded_name(op);
@@ -236,6 +250,9 @@ static bool do_guard(struct builder *b, const struct plan_op *op)
 		return true;
 	}
 	if ((op->flags & PLAN_GUARDED) != 0 && !guard_ready(b)) {
+		return false;
+	}
+	if (op->ino != 0 && !same_as_checked(b, op)) {
 		return false;
 	}
 	if ((op->flags & PLAN_OPTIONAL) == 0) {

@@ -190,7 +190,7 @@ static bool has_binfmt(void)
 	ssize_t n = fd < 0 ? -1 : fd_read_all(fd, buf, sizeof(buf) - 1);
 
 	if (n <= 0) {
-		return false;
+		return true; /* not known: the mount will tell, and refuse to start */
 	}
 	buf[n] = '\0';
 	return strstr(buf, "binfmt_misc") != NULL;

@@ -57,6 +57,21 @@ static void pin(struct build *b, struct grants *g, const char *path, bool missin
 	add(b, g, (struct grant){.path = path, .pin = true, .missing = missing, .from = *from});
 }
 
+/* Links on the way of a path that has to stay what it is, where they lie in a write folder: each
+ * is pinned as the link it was when it was followed. */
+static void pin_links(struct build *b, struct grants *g, const struct path_info *at,
+		      const struct origin *from)
+{
+	for (size_t i = 0; i < at->links.n; i++) {
+		const struct path_link *l = &at->links.v[i];
+
+		if (build_in_write(b, l->path)) {
+			add(b, g, (struct grant){.path = l->path, .pin = true, .dev = l->dev,
+						 .ino = l->ino, .from = *from});
+		}
+	}
+}
+
 /* The entry of write_dot_files that names this write entry, or NULL. */
 static const struct spec_item *dot_files_written(const struct build *b, const struct path_fact *w)
 {
@@ -160,13 +175,17 @@ static void dot_names_of(struct build *b, struct grants *g, const struct path_fa
 	for (size_t i = 0; i < DOT_NAMES && opened == NULL; i++) {
 		const struct dot_fact *dot = &w->dots[i];
 
-		pin(b, g, below(b, w->at.real, dot_names[i]), !dot->there, &w->item->from);
 		/* A link is pinned as the link, each on the way to where it leads too; what it
 		 * leads to must not be written either. */
-		for (size_t k = 1; dot->is_link && k < dot->at.links.n; k++) {
-			if (build_in_write(b, dot->at.links.v[k].path)) {
-				pin(b, g, dot->at.links.v[k].path, false, &w->item->from);
-			}
+		if (dot->is_link) {
+			pin_links(b, g, &dot->at, &w->item->from);
+		} else {
+			add(b, g, (struct grant){.path = below(b, w->at.real, dot_names[i]),
+						 .pin = true,
+						 .missing = !dot->there,
+						 .dev = dot->at.dev,
+						 .ino = dot->at.ino,
+						 .from = w->item->from});
 		}
 		if (dot->is_link && build_in_write(b, dot->at.real)) {
 			pin(b, g, dot->at.real, !dot->at.exists, &w->item->from);
@@ -298,6 +317,8 @@ static void plan_grants(struct build *b, struct grants *g)
 			op.base = base == NULL ? NULL : base->path;
 			op.flags = base == NULL ? PLAN_OPTIONAL
 						: PLAN_GUARDED | (grant->missing ? PLAN_MISSING : 0);
+			op.dev = grant->dev;
+			op.ino = grant->ino;
 			str_set_put(&b->pinned, b->arena, grant->path, "pin");
 		} else {
 			op.source = grant->path;
@@ -345,7 +366,7 @@ static void cover(struct build *b, const struct grants *g, const struct path_inf
 {
 	const struct grant *base = base_of(g, at->real);
 	struct plan_op op = {.kind = PLAN_COVER, .path = at->real, .flags = PLAN_OPTIONAL,
-			     .from = *from};
+			     .dev = at->dev, .ino = at->ino, .from = *from};
 
 	if (base != NULL) {
 		if (!at->exists && !parent_is_writable(b, at)) {
@@ -356,6 +377,7 @@ static void cover(struct build *b, const struct grants *g, const struct path_inf
 		op.flags = PLAN_GUARDED | (at->exists ? 0 : PLAN_MISSING);
 	} else if (path_within(at->real, b->facts->machine->home.real) && at->exists) {
 		make_hidden(b, at, from);
+		op.ino = 0; /* what is covered is ours */
 	}
 	build_op(b, op);
 }
@@ -426,6 +448,11 @@ void build_files(struct build *b)
 	}
 	for (size_t i = 0; i < b->facts->read.n; i++) {
 		read_entry(b, &g, &b->facts->read.v[i]);
+	}
+	for (size_t i = 0; i < b->facts->hide.n; i++) {
+		const struct path_fact *h = &b->facts->hide.v[i];
+
+		pin_links(b, &g, &h->at, &h->item->from);
 	}
 	if (g.n > 0) {
 		plan_grants(b, &g);

@@ -49,7 +49,8 @@ struct plan_op {
 	unsigned flags;
 	unsigned rights;    /* ALLOW */
 	mode_t mode;
-	dev_t dev;          /* BIND: of the source when it was checked */
+	dev_t dev;          /* BIND, PIN, COVER: of what stood there when it was checked; ino 0: of
+			       nothing */
 	ino_t ino;
 	struct origin from; /* the line of the spec it comes from; all zero: always done */
 };

@@ -69,8 +69,8 @@ static void pop_part(struct walk *w)
 }
 
 /* `done` names a link: its target goes in front of `rest`. */
-static bool follow(struct walk *w, const char *name, struct arena *arena, struct path_info *info,
-		   struct err *err)
+static bool follow(struct walk *w, const char *name, const struct stat *st, struct arena *arena,
+		   struct path_info *info, struct err *err)
 {
 	char target[PATH_MAX];
 	char rest[PATH_MAX];
@@ -83,7 +83,8 @@ static bool follow(struct walk *w, const char *name, struct arena *arena, struct
 		return err_set(err, ERR_SETUP, ELOOP, "cannot resolve %s", name);
 	}
 	target[n] = '\0';
-	struct path_link link = {arena_strdup(arena, w->done), arena_strdup(arena, target)};
+	struct path_link link = {arena_strdup(arena, w->done), arena_strdup(arena, target),
+				 st->st_dev, st->st_ino};
 	ARENA_PUSH(arena, &info->links, link);
 	if (target[0] == '/') {
 		w->done_len = 0;
@@ -228,7 +229,7 @@ bool resolve_path(const char *name, struct arena *arena, struct path_info *ret_i
 			*ret_info = info;
 			return true;
 		}
-		if (S_ISLNK(st.st_mode) && !follow(&w, name, arena, &info, err)) {
+		if (S_ISLNK(st.st_mode) && !follow(&w, name, &st, arena, &info, err)) {
 			return false;
 		}
 	}

@@ -15,6 +15,8 @@
 struct path_link {
 	const char *path;
 	const char *target;
+	dev_t dev; /* of the link itself */
+	ino_t ino;
 };
 
 struct path_info {
