@@ -18,6 +18,7 @@ static void mount_counter(struct run *r)
 {
 	while (r->shared->stop == 0) {
 		r->shared->mounts = mount_count();
+		r->shared->ticks++;
 		usleep(1000);
 	}
 }
@@ -54,12 +55,13 @@ static void without_warden(struct run *r)
 	r->program = spy;
 	r->path = at(r, "secret");
 	start(r);
-	usleep(20 * 1000);
-	CHECK(r->shared->tries > 0 && r->shared->hits == 0);
+	SOON(r->shared->tries > 100);
+	CHECK(r->shared->hits == 0);
 	CHECK(rename(at(r, "new"), at(r, "secret")) == 0);
-	usleep(CLOSED_WITHIN_US);
 	/* The attack works where nobody watches: the tests below can fail. */
-	CHECK(r->shared->hits > 0);
+	long tries = r->shared->tries;
+	SOON(r->shared->tries > tries + 1000);
+	CHECK(r->shared->hits > 900);
 	finish(r);
 }
 
@@ -70,12 +72,17 @@ static void cover_file(struct run *r)
 	r->program = spy;
 	r->path = at(r, "secret");
 	start(r);
-	usleep(10 * 1000);
-	CHECK(r->shared->tries > 0 && r->shared->hits == 0);
-
-	put(r, "new", "new");
-	CHECK(rename(at(r, "new"), at(r, "secret")) == 0);
-	must_be_closed(r, "renamed over");
+	SOON(r->shared->tries > 100);
+	CHECK(r->shared->hits == 0);
+	/* Quickly, too: the best of a few, the machine may be busy. */
+	long best = LONG_MAX;
+	for (int i = 0; i < 5; i++) {
+		put(r, "new", "new");
+		CHECK(rename(at(r, "new"), at(r, "secret")) == 0);
+		must_be_closed(r, "renamed over");
+		best = r->open_us < best ? r->open_us : best;
+	}
+	CHECK(best < CLOSED_WITHIN_US);
 	CHECK(unlink(at(r, "secret")) == 0);
 	put(r, "secret", "again");
 	must_be_closed(r, "made anew");
@@ -123,16 +130,26 @@ static void slow_editor(struct run *r)
 	r->program = spy;
 	r->path = at(r, "secret");
 	start(r);
-	for (int i = 0; i < 5; i++) {
+	int saved = 0;
+	for (int i = 0; i < 50 && saved < 3; i++) {
+		long began = now_us();
 		CHECK(rename(at(r, "secret"), at(r, "secret~")) == 0);
 		usleep(10 * 1000);
 		int fd = open(at(r, "secret"), O_CREAT | O_EXCL | O_WRONLY, 0644);
-		CHECK(fd >= 0);
-		CHECK(write(fd, "new", 3) == 3);
-		close(fd);
+		if (fd < 0) {
+			/* Only when this process slept too long. */
+			CHECK(errno == EEXIST && now_us() - began > 40 * 1000);
+			CHECK(rmdir(at(r, "secret")) == 0);
+			put(r, "secret", "new");
+		} else {
+			CHECK(write(fd, "new", 3) == 3);
+			close(fd);
+			saved++;
+		}
 		CHECK(unlink(at(r, "secret~")) == 0);
 		must_be_closed(r, "saved slowly");
 	}
+	CHECK(saved == 3);
 	finish(r);
 }
 
@@ -167,7 +184,7 @@ static void many_changes(struct run *r)
 	guard(r, ".git", WARDEN_PIN);
 	r->program = mount_counter;
 	start(r);
-	usleep(20 * 1000);
+	SOON(r->shared->mounts > 0);
 	int before = r->shared->mounts;
 	CHECK(before > 0);
 	long began = now_us();
@@ -180,8 +197,8 @@ static void many_changes(struct run *r)
 		}
 	}
 	printf("# 300 changes in %ld us\n", now_us() - began);
-	usleep(CLOSED_WITHIN_US);
-	CHECK(r->shared->mounts == before);
+	settle(r);
+	SOON(r->shared->mounts == before);
 	finish(r);
 	CHECK(count(r->work) == 1);
 }
@@ -192,16 +209,14 @@ static void jobs_stay_stopped(struct run *r)
 	guard(r, "secret", WARDEN_COVER);
 	r->program = job_control;
 	start(r);
-	for (int i = 0; i < 1000 && r->shared->pid == 0; i++) {
-		usleep(1000);
-	}
+	SOON(r->shared->pid != 0);
 	for (int i = 0; i < 3; i++) {
 		long ticks = r->shared->ticks;
 
 		put(r, "new", "new");
 		CHECK(rename(at(r, "new"), at(r, "secret")) == 0);
-		usleep(CLOSED_WITHIN_US);
-		CHECK(r->shared->ticks > ticks + 20);
+		settle(r);
+		SOON(r->shared->ticks > ticks + 20);
 		CHECK(r->shared->hits == 0);
 	}
 	finish(r);

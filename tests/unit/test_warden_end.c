@@ -120,11 +120,7 @@ static void as_supervisor(struct run *r)
 		}
 	}
 	r->shared->supervisor = pid;
-	for (int i = 0; i < 5000 && r->shared->started == 0; i++) {
-		usleep(1000);
-	}
-	CHECK(r->shared->started == 1);
-	usleep(5000);
+	SOON(r->shared->started == 1);
 	CHECK(count(r->work) == 1);
 }
 
@@ -166,10 +162,8 @@ static void deaf_to_the_terminal(struct run *r)
 	for (size_t i = 0; i < ARRAY_LEN(signals); i++) {
 		CHECK(kill(r->warden.pid, signals[i]) == 0);
 	}
-	usleep(5000);
 	CHECK(rmdir(at(r, ".idea")) == 0);
-	usleep(CLOSED_WITHIN_US);
-	CHECK(access(at(r, ".idea"), F_OK) == 0);
+	SOON(access(at(r, ".idea"), F_OK) == 0);
 	/* And it holds nothing of ours open. */
 	char path[64];
 	char target[64];

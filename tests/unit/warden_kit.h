@@ -39,7 +39,7 @@
 
 #define SOME_UID 47111
 
-/* Within this time a changed name must be closed again. */
+/* Within this time a changed name must be closed again, on a machine that is not overloaded. */
 #define CLOSED_WITHIN_US (100 * 1000)
 
 /* Assertions of processes that cannot use cmocka's. */
@@ -49,6 +49,15 @@
 			fprintf(stderr, "line %d: %s (%s)\n", __LINE__, #x, strerror(errno));      \
 			_exit(98);                                                                 \
 		}                                                                                  \
+	} while (0)
+
+/* What must come true, however slow the machine is. */
+#define SOON(x)                                                                                    \
+	do {                                                                                       \
+		for (int soon_ = 0; soon_ < 10000 && !(x); soon_++) {                              \
+			usleep(1000);                                                              \
+		}                                                                                  \
+		CHECK(x);                                                                          \
 	} while (0)
 
 /* Seen by everybody. */
@@ -64,7 +73,7 @@ struct shared {
 	_Atomic int supervisor;
 	_Atomic int warden;
 	_Atomic int init;
-	_Atomic long ticks;
+	_Atomic long ticks; /* rounds of the program */
 	_Atomic unsigned linger_us;
 };
 
@@ -75,13 +84,15 @@ struct run {
 	char top[64];
 	char work[96];  /* the granted folder */
 	char state[96]; /* Link's state folder */
+	char side[96];  /* another granted folder, for settle() */
 	struct shared *shared;
-	struct warden_name names[8];
+	struct warden_name names[8]; /* one stays free for the mark */
 	size_t nnames;
 	bool two; /* an inner user namespace, as with commands listed */
 	bool no_warden;
 	program_fn *program;
 	const char *path; /* what the program tries */
+	long open_us;     /* how long after a change the last try got through */
 	struct warden warden;
 	struct warden_init inside;
 	pid_t init;
@@ -142,10 +153,14 @@ static inline int records(struct run *r)
 static inline void build_root(struct run *r)
 {
 	char path[PATH_MAX];
-	int work = sys_open_tree(AT_FDCWD, r->work,
-				 OPEN_TREE_CLONE | OPEN_TREE_CLOEXEC | AT_RECURSIVE);
+	const char *const granted[] = {r->work, r->side};
+	int trees[2];
 
-	CHECK(work >= 0);
+	for (int i = 0; i < 2; i++) {
+		trees[i] = sys_open_tree(AT_FDCWD, granted[i],
+					 OPEN_TREE_CLONE | OPEN_TREE_CLOEXEC | AT_RECURSIVE);
+		CHECK(trees[i] >= 0);
+	}
 	CHECK(mount(NULL, "/", NULL, MS_REC | MS_PRIVATE, NULL) == 0);
 	CHECK(mount("tmpfs", "/tmp", "tmpfs", MS_NOSUID | MS_NODEV, "mode=0755") == 0);
 	int root = open("/tmp", O_PATH | O_DIRECTORY | O_CLOEXEC);
@@ -154,15 +169,17 @@ static inline void build_root(struct run *r)
 	CHECK(mkdirat(root, "run", 0755) == 0 && mkdirat(root, "run/lnk", 0755) == 0);
 	CHECK(mkdirat(root, GUARD_CLOSED_DIR, 0) == 0);
 	CHECK(mknodat(root, GUARD_CLOSED_FILE, S_IFREG, 0) == 0);
-	snprintf(path, sizeof(path), "%s", r->work + 1);
-	for (char *slash = strchr(path, '/'); slash != NULL; slash = strchr(slash + 1, '/')) {
-		*slash = '\0';
-		mkdirat(root, path, 0755);
-		*slash = '/';
+	for (int i = 0; i < 2; i++) {
+		snprintf(path, sizeof(path), "%s", granted[i] + 1);
+		for (char *s = strchr(path, '/'); s != NULL; s = strchr(s + 1, '/')) {
+			*s = '\0';
+			mkdirat(root, path, 0755);
+			*s = '/';
+		}
+		CHECK(mkdirat(root, path, 0755) == 0);
+		CHECK(sys_move_mount(trees[i], "", root, path, MOVE_MOUNT_F_EMPTY_PATH) == 0);
+		close(trees[i]);
 	}
-	CHECK(mkdirat(root, path, 0755) == 0);
-	CHECK(sys_move_mount(work, "", root, path, MOVE_MOUNT_F_EMPTY_PATH) == 0);
-	close(work);
 	struct err err = {.code = 0};
 	if (!warden_init_wait(&r->inside, &err)) {
 		_exit(3);
@@ -262,6 +279,13 @@ static inline void start(struct run *r)
 	uid_t uid = geteuid();
 	gid_t gid = getegid();
 
+	r->names[r->nnames] = (struct warden_name){
+		.path = arena_printf(&r->arena, "%s/mark", r->side),
+		.base_len = strlen(r->side),
+		.kind = WARDEN_COVER,
+	};
+	config.count += r->no_warden ? 0 : 1;
+	r->nnames += r->no_warden ? 0 : 1;
 	CHECK(warden_start(&config, &r->warden, &err));
 	r->init = (pid_t)syscall(SYS_clone3, &args, sizeof(args));
 	if (r->init == 0) {
@@ -271,10 +295,23 @@ static inline void start(struct run *r)
 	warden_started_init(&r->warden);
 	r->shared->init = r->init;
 	r->shared->warden = r->warden.pid;
-	for (int i = 0; r->shared->started == 0 && i < 5000; i++) {
-		usleep(1000);
+	SOON(r->shared->started == 1);
+}
+
+/* Waits until the warden has dealt with everything that happened before. Events come in order, and
+ * a placeholder is made before what changed with it or earlier is covered: when one that was
+ * removed has come back twice, what was before the first is covered. */
+static inline void settle(struct run *r)
+{
+	const char *mark = arena_printf(&r->arena, "%s/mark", r->side);
+
+	for (int i = 0; i < 2; i++) {
+		CHECK(rmdir(mark) == 0);
+		SOON(access(mark, F_OK) == 0);
 	}
-	CHECK(r->shared->started == 1);
+	/* And until the program runs on, past what it was stopped in. */
+	long ticks = r->shared->ticks;
+	SOON(r->shared->ticks > ticks + 2);
 }
 
 /* Ends program and run; everything must have gone well. */
@@ -289,12 +326,12 @@ static inline void finish(struct run *r)
 	CHECK(records(r) == 0);
 }
 
-/* What the warden says next, within two seconds. */
+/* What the warden says next. */
 static inline enum warden_news next_news(struct run *r, struct err *err)
 {
 	struct pollfd p = {.fd = r->warden.fd, .events = POLLIN};
 
-	CHECK(poll(&p, 1, 2000) == 1);
+	CHECK(poll(&p, 1, 10000) == 1);
 	return warden_read(&r->warden, err);
 }
 
@@ -332,7 +369,9 @@ static inline void in_child(void (*body)(struct run *), bool as_user)
 	assert_non_null(mkdtemp(r.top));
 	snprintf(r.work, sizeof(r.work), "%s/work", r.top);
 	snprintf(r.state, sizeof(r.state), "%s/state/link", r.top);
+	snprintf(r.side, sizeof(r.side), "%s/side", r.top);
 	assert_int_equal(mkdir(r.work, 0755), 0);
+	assert_int_equal(mkdir(r.side, 0755), 0);
 	r.shared = mmap(NULL, sizeof(*r.shared), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS,
 			-1, 0);
 	assert_true(r.shared != MAP_FAILED);
@@ -340,6 +379,7 @@ static inline void in_child(void (*body)(struct run *), bool as_user)
 	if (change) {
 		assert_int_equal(chown(r.top, SOME_UID, SOME_UID), 0);
 		assert_int_equal(chown(r.work, SOME_UID, SOME_UID), 0);
+		assert_int_equal(chown(r.side, SOME_UID, SOME_UID), 0);
 	}
 	pid_t pid = fork();
 	if (pid == 0) {
@@ -370,6 +410,7 @@ static inline void spy(struct run *r)
 		long t = now_us();
 		int fd = open(r->path, O_RDONLY);
 
+		r->shared->ticks++;
 		r->shared->tries++;
 		if (fd >= 0 && read(fd, &c, 1) == 1) {
 			hit(r, t);
@@ -387,6 +428,7 @@ static inline void maker(struct run *r)
 	while (r->shared->stop == 0) {
 		long t = now_us();
 
+		r->shared->ticks++;
 		r->shared->tries++;
 		if (mkdir(r->path, 0755) == 0 || mkdir(inner, 0755) == 0) {
 			hit(r, t);
@@ -410,15 +452,13 @@ static inline long must_be_closed(struct run *r, const char *what)
 {
 	long changed = now_us();
 
-	usleep(CLOSED_WITHIN_US);
+	settle(r);
 	long hits = r->shared->hits;
 	long tries = r->shared->tries;
-	long last = r->shared->last_us;
-	usleep(50 * 1000);
-	CHECK(r->shared->tries > tries + 10);
+	SOON(r->shared->tries > tries + 20);
 	CHECK(r->shared->hits == hits);
-	printf("# %s: open until %ld us after, %ld tries got through\n", what,
-	       hits > 0 ? last - changed : 0, hits);
+	r->open_us = hits > 0 ? r->shared->last_us - changed : 0;
+	printf("# %s: open until %ld us after, %ld tries got through\n", what, r->open_us, hits);
 	fflush(stdout);
 	r->shared->hits = 0;
 	return hits;
