@@ -29,16 +29,25 @@
 	 PTRACE_O_TRACEEXEC)
 
 struct task {
-	pid_t pid; /* 0: ended */
+	pid_t pid;
+	bool ended;
 	char label[64];
 	unsigned children;
 	unsigned long calls;
 	bool inside; /* between a call's entry and its exit */
 };
 
+/* A new process that stopped before its parent's event told whose child it is. */
+struct early {
+	pid_t pid;
+	long long since; /* milliseconds */
+};
+
 struct run {
 	struct task task[MAX_TASKS];
 	unsigned n;
+	struct early early[MAX_TASKS];
+	unsigned nearly;
 	const char *victim; /* NULL: only count */
 	unsigned long nth;
 	bool killed;
@@ -102,7 +111,25 @@ static bool is_program(pid_t pid)
 	return got != NULL && strcmp(name, "sleep\n") == 0;
 }
 
-/* A new child may report before its parent's event does: it is added at the event then. */
+static void resume(struct run *run, struct task *task, int sig)
+{
+	bool trace = !run->execed && !run->killed;
+	ptrace(trace ? PTRACE_SYSCALL : PTRACE_CONT, task->pid, 0, sig);
+}
+
+/* Forgets an early process; false when it was none. */
+static bool take_early(struct run *run, pid_t pid)
+{
+	for (unsigned i = 0; i < run->nearly; i++) {
+		if (run->early[i].pid == pid) {
+			run->early[i] = run->early[--run->nearly];
+			return true;
+		}
+	}
+	return false;
+}
+
+/* A new child may stop before its parent's event does: it waits for that, to get its name. */
 static void on_event(struct run *run, struct task *task, int event)
 {
 	unsigned long message = 0;
@@ -120,7 +147,11 @@ static void on_event(struct run *run, struct task *task, int event)
 	}
 	if (ptrace(PTRACE_GETEVENTMSG, task->pid, 0, &message) == 0 &&
 	    find(run, (pid_t)message) == NULL) {
-		add(run, (pid_t)message, task);
+		struct task *child = add(run, (pid_t)message, task);
+
+		if (take_early(run, child->pid)) {
+			resume(run, child, 0);
+		}
 	}
 }
 
@@ -139,42 +170,34 @@ static void on_syscall(struct run *run, struct task *task)
 	}
 }
 
-static void resume(struct run *run, struct task *task, int sig)
+/* Early processes whose parent died before its event: they go on under a name of their own. */
+static void release_early(struct run *run)
 {
-	bool trace = !run->execed && !run->killed;
-	ptrace(trace ? PTRACE_SYSCALL : PTRACE_CONT, task->pid, 0, sig);
-}
+	for (unsigned i = 0; i < run->nearly; i++) {
+		if (now_ms() - run->early[i].since > 100) {
+			struct task *task = add(run, run->early[i].pid, &run->task[0]);
 
-/* A new process whose parent's event has not been seen: its parent is asked of /proc. */
-static struct task *adopt(struct run *run, pid_t pid)
-{
-	char path[64], text[256];
-	snprintf(path, sizeof(path), "/proc/%d/stat", (int)pid);
-	FILE *file = fopen(path, "r");
-	if (file == NULL) {
-		return NULL;
+			take_early(run, task->pid);
+			resume(run, task, 0);
+			return;
+		}
 	}
-	size_t len = fread(text, 1, sizeof(text) - 1, file);
-	fclose(file);
-	text[len] = 0;
-	const char *after = strrchr(text, ')');
-	int parent = 0;
-	if (after == NULL || sscanf(after, ") %*c %d", &parent) != 1) {
-		return NULL;
-	}
-	return add(run, pid, find(run, parent));
 }
 
 static void on_stop(struct run *run, pid_t pid, int status)
 {
 	struct task *task = find(run, pid);
 	if (WIFEXITED(status) || WIFSIGNALED(status)) {
+		take_early(run, pid);
 		if (task != NULL) {
-			task->pid = 0;
+			task->ended = true;
 		}
 		return;
 	}
-	if (task == NULL && (task = adopt(run, pid)) == NULL) {
+	if (task == NULL) {
+		if (run->nearly < MAX_TASKS) {
+			run->early[run->nearly++] = (struct early){.pid = pid, .since = now_ms()};
+		}
 		return;
 	}
 	int sig = WSTOPSIG(status);
@@ -198,14 +221,14 @@ static unsigned alive(const struct run *run)
 {
 	unsigned n = 0;
 	for (unsigned i = 0; i < run->n; i++) {
-		n += run->task[i].pid != 0;
+		n += !run->task[i].ended;
 	}
 	return n;
 }
 
 static void watch(struct run *run)
 {
-	while (alive(run) > 0 && now_ms() < run->end) {
+	while (alive(run) + run->nearly > 0 && now_ms() < run->end) {
 		int status;
 		pid_t pid = waitpid(-1, &status, __WALL | WNOHANG);
 		if (pid > 0) {
@@ -213,6 +236,7 @@ static void watch(struct run *run)
 		} else if (pid < 0 && errno == ECHILD) {
 			return;
 		} else {
+			release_early(run);
 			nanosleep(&(struct timespec){.tv_nsec = 20000}, NULL);
 		}
 	}
@@ -252,7 +276,7 @@ static int report(struct run *run)
 		}
 	}
 	for (unsigned i = 0; i < run->n; i++) {
-		if (run->task[i].pid != 0) {
+		if (!run->task[i].ended) {
 			if (run->victim != NULL) {
 				printf("left %s\n", run->task[i].label);
 			}
