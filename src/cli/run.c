@@ -92,43 +92,51 @@ static bool run_flag(struct run *r, enum run_flag flag, const char *value)
 	return true;
 }
 
-/* One word that begins with "--", and its value: "--flag value" or "--flag=value". Advances *i. */
-static bool parse_flag(struct run *r, int argc, char **argv, int *i)
+/* A flag of run that is no key of a spec: "--flag value" or "--flag=value". Advances *i. */
+static bool parse_run_flag(struct run *r, int argc, char **argv, int *i)
 {
 	char *word = argv[*i];
 	size_t len = strcspn(word, "=");
 	const char *name = arena_strndup(&r->arena, word, len);
 	const char *value = word[len] == '=' ? word + len + 1 : NULL;
-	enum spec_key key = spec_key_by_flag(name);
 	size_t flag = 0;
 
-	while (key == SPEC_KEY_COUNT && flag < RUN_FLAG_COUNT &&
-	       !str_eq(run_flags[flag].name, name)) {
+	while (flag < RUN_FLAG_COUNT && !str_eq(run_flags[flag].name, name)) {
 		flag++;
 	}
-	if (key == SPEC_KEY_COUNT && flag == RUN_FLAG_COUNT) {
+	if (flag == RUN_FLAG_COUNT) {
 		return usage(r, name, "there is no such flag", "see `lnk sandbox run --help`");
 	}
-	const char *metavar = key != SPEC_KEY_COUNT ? spec_keys[key].metavar
-						    : run_flags[flag].metavar;
-	if (metavar == NULL) {
-		if (value != NULL) {
-			return usage(r, name, "this flag takes no value", "leave the value out");
-		}
-		value = "true";
-	} else if (value == NULL) {
-		if (*i + 1 >= argc) {
-			return usage(r, name, "this flag needs a value",
-				     arena_printf(&r->arena, "write %s %s", name, metavar));
-		}
-		value = argv[++*i];
+	if (run_flags[flag].metavar == NULL) {
+		return value == NULL ? run_flag(r, (enum run_flag)flag, NULL)
+				     : usage(r, name, "this flag takes no value",
+					     "leave the value out");
 	}
-	if (key == SPEC_KEY_COUNT) {
-		return run_flag(r, (enum run_flag)flag, value);
+	if (value == NULL && *i + 1 >= argc) {
+		return usage(r, name, "this flag needs a value",
+			     arena_printf(&r->arena, "write %s %s", name, run_flags[flag].metavar));
 	}
-	struct spec_flag f = {key, value};
-	ARENA_PUSH(&r->arena, &r->keys, f);
-	return true;
+	if (r->given[flag] && !run_flags[flag].repeatable) {
+		return usage(r, name, "this flag is given twice", "give it once");
+	}
+	return run_flag(r, (enum run_flag)flag, value != NULL ? value : argv[++*i]);
+}
+
+static bool parse_flag(struct run *r, int argc, char **argv, int *i)
+{
+	struct spec_flag key;
+	struct err failure;
+	bool bad = false;
+
+	if (spec_flag_take(argc, argv, i, &key, &bad, &failure) != SPEC_KEY_COUNT) {
+		ARENA_PUSH(&r->arena, &r->keys, key);
+		return true;
+	}
+	if (bad) {
+		*err_list_next(r->errs) = failure;
+		return false;
+	}
+	return parse_run_flag(r, argc, argv, i);
 }
 
 static bool parse(struct run *r, int argc, char **argv)

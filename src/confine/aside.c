@@ -4,7 +4,6 @@
 #include "base/str.h"
 #include "confine/sys.h"
 
-#include <dirent.h>
 #include <limits.h>
 #include <stdio.h>
 #include <string.h>
@@ -15,24 +14,6 @@
 #endif
 
 #define NUMBERS_MAX 1000
-
-/* A folder that cannot be listed is not known to be empty. */
-static bool is_empty_folder(int parent, const char *name)
-{
-	int fd = openat(parent, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
-	DIR *d = fd < 0 ? NULL : fdopendir(fd);
-	bool empty = d != NULL;
-
-	if (d == NULL) {
-		fd_close(&fd);
-		return false;
-	}
-	for (struct dirent *e; empty && (e = readdir(d)) != NULL;) {
-		empty = str_eq(e->d_name, ".") || str_eq(e->d_name, "..");
-	}
-	closedir(d);
-	return empty;
-}
 
 /* The folder that holds `rel`; *ret_name is the last part. -1 with errno. */
 static int open_parent(int base_fd, const char *rel, const char **ret_name)
@@ -55,7 +36,8 @@ static int open_parent(int base_fd, const char *rel, const char **ret_name)
 			   RESOLVE_NO_SYMLINKS | RESOLVE_BENEATH);
 }
 
-enum aside aside_move(int base_fd, const char *rel, char *ret_name, size_t cap, struct err *err)
+enum aside aside_move(int base_fd, const char *rel, ino_t spare, char *ret_name, size_t cap,
+		      struct err *err)
 {
 	const char *name;
 	struct stat st;
@@ -68,7 +50,8 @@ enum aside aside_move(int base_fd, const char *rel, char *ret_name, size_t cap, 
 		err_set(err, ERR_SETUP, errno, "cannot look at %s", rel);
 		return ASIDE_FAILED;
 	}
-	if (S_ISDIR(st.st_mode) && is_empty_folder(parent, name)) {
+	if (S_ISDIR(st.st_mode) &&
+	    ((spare != 0 && st.st_ino == spare) || unlinkat(parent, name, AT_REMOVEDIR) == 0)) {
 		return ASIDE_NOTHING;
 	}
 	for (unsigned i = 0; i < NUMBERS_MAX; i++) {
@@ -86,4 +69,25 @@ enum aside aside_move(int base_fd, const char *rel, char *ret_name, size_t cap, 
 	}
 	err_set(err, ERR_SETUP, errno, "cannot set aside what was made at %s", rel);
 	return ASIDE_FAILED;
+}
+
+bool aside_is_written(int base_fd, const char *rel, int wait_ms)
+{
+	struct stat st;
+	auto_close int fd = sys_openat2(base_fd, rel, O_RDONLY | O_NONBLOCK | O_NOFOLLOW | O_CLOEXEC,
+					RESOLVE_NO_SYMLINKS | RESOLVE_BENEATH);
+
+	if (fd < 0 || fstat(fd, &st) < 0 || !S_ISREG(st.st_mode)) {
+		return false;
+	}
+	for (;; wait_ms--) {
+		if (fcntl(fd, F_SETLEASE, F_RDLCK) == 0) {
+			fcntl(fd, F_SETLEASE, F_UNLCK);
+			return false;
+		}
+		if (errno != EAGAIN || wait_ms <= 0) {
+			return errno == EAGAIN;
+		}
+		usleep(1000);
+	}
 }

@@ -128,12 +128,7 @@ static bool do_copy(struct builder *b, const struct plan_op *op)
 
 static bool do_link(struct builder *b, const struct plan_op *op)
 {
-	/* On the host's file systems the link stands there already. */
-	if (!skeleton_parent(&b->skeleton, op->path)) {
-		return errno == EXDEV || fail(b, op, "make the link");
-	}
-	return symlinkat(op->text, b->skeleton.root, op->path + 1) == 0 || errno == EEXIST ||
-	       fail(b, op, "make the link");
+	return skeleton_link(&b->skeleton, op->path, op->text) || fail(b, op, "make the link");
 }
 
 /* A folder of our tmpfs as a mount of its own: it stays writable when the root is sealed, and
@@ -453,6 +448,7 @@ bool mounts_build(const struct plan *plan, struct warden_init *warden, struct er
 	mode_t mask = umask(0);
 
 	bool ok = new_root(&b, plan->private_bytes);
+	b.skeleton.kept = plan->kept_home;
 	for (size_t i = 0; ok && i < plan->ops.n; i++) {
 		ok = run_op(&b, plan, &plan->ops.v[i]);
 	}

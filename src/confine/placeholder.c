@@ -400,6 +400,29 @@ static void finish(struct placeholders *p, bool exiting)
 	}
 }
 
+ino_t placeholders_inode(struct placeholders *p, const char *path)
+{
+	struct registry_entries living = {0};
+	const struct registry_entry *other = NULL;
+	struct err ignored;
+
+	if (p->registry.dir_fd >= 0 && registry_lock(&p->registry, MAKE_WAIT_MS, &ignored)) {
+		if (registry_scan(&p->registry, p->run_fd, &p->own, &p->arena, &living)) {
+			other = registry_find(&living, path);
+		}
+		registry_unlock(&p->registry);
+	}
+	if (other != NULL && other->known) {
+		return other->ino;
+	}
+	for (size_t i = p->own.n; i > 0; i--) {
+		if (p->own.v[i - 1].known && str_eq(p->own.v[i - 1].path, path)) {
+			return p->own.v[i - 1].ino;
+		}
+	}
+	return 0;
+}
+
 void placeholders_end(struct placeholders *p, bool exiting)
 {
 	if (p->run_fd >= 0) {

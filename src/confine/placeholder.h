@@ -69,6 +69,10 @@ bool placeholders_make(struct placeholders *p, const struct placeholder_want *wa
 void placeholders_held(const struct placeholders *p, const struct placeholder_want *wants,
 		       size_t count, bool *ret_held);
 
+/* The inode of the placeholder that a living run, this one or another, made last at `path`; 0 when
+ * none is known. */
+ino_t placeholders_inode(struct placeholders *p, const char *path);
+
 /* Removes this run's placeholders that no other living run uses, and its record; releases all of
  * it. Call it when nothing of the run lives any more. Never fails: what cannot be removed now is
  * left for the next run's sweep. With `exiting` the caller is about to exit, and the kernel's slow

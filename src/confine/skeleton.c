@@ -81,6 +81,56 @@ bool skeleton_parent(struct skeleton *s, const char *path)
 	return make_folder(s, parent, 0755);
 }
 
+/* True when `path` lies in the kept home and in nothing that was attached in there. */
+static bool in_kept(struct skeleton *s, const char *path)
+{
+	if (s->kept == NULL || !path_within(path, s->kept) || str_eq(path, s->kept)) {
+		return false;
+	}
+	for (const char *p = parent_of(s, path); !str_eq(p, s->kept); p = parent_of(s, p)) {
+		if (str_set_has(&s->bound, p) || str_set_has(&s->own, p)) {
+			return false;
+		}
+	}
+	return true;
+}
+
+/* The folder of the kept home that holds `path`, made where it does not exist. -1 with errno. */
+static int kept_parent(struct skeleton *s, const char *path)
+{
+	const char *parent = parent_of(s, path);
+	int fd = skeleton_look(s, parent);
+
+	if (fd >= 0 || errno != ENOENT || !in_kept(s, parent)) {
+		return fd;
+	}
+	auto_close int above = kept_parent(s, parent);
+	if (above < 0 || mkdirat(above, path_base(parent), 0755) < 0) {
+		return -1;
+	}
+	return skeleton_look(s, parent);
+}
+
+static bool make_in_kept(struct skeleton *s, const char *path, bool folder, mode_t mode)
+{
+	auto_close int parent = kept_parent(s, path);
+
+	return parent >= 0 && (folder ? mkdirat(parent, path_base(path), mode) == 0
+				      : mknodat(parent, path_base(path), S_IFREG | mode, 0) == 0);
+}
+
+bool skeleton_link(struct skeleton *s, const char *path, const char *target)
+{
+	if (skeleton_parent(s, path)) {
+		return symlinkat(target, s->root, relative(path)) == 0 || errno == EEXIST;
+	}
+	if (errno != EXDEV || !in_kept(s, path)) {
+		return errno == EXDEV; /* on the host's file systems it stands there already */
+	}
+	auto_close int parent = kept_parent(s, path);
+	return parent >= 0 && (symlinkat(target, parent, path_base(path)) == 0 || errno == EEXIST);
+}
+
 bool skeleton_place(struct skeleton *s, const char *path, bool folder, mode_t mode,
 		    struct place *ret_place)
 {
@@ -96,7 +146,11 @@ bool skeleton_place(struct skeleton *s, const char *path, bool folder, mode_t mo
 	if (errno != EXDEV) {
 		return false;
 	}
-	*ret_place = (struct place){.dir = -1, .path = "", .fd = skeleton_look(s, path)};
+	int fd = skeleton_look(s, path);
+	if (fd < 0 && errno == ENOENT && in_kept(s, path) && make_in_kept(s, path, folder, mode)) {
+		fd = skeleton_look(s, path);
+	}
+	*ret_place = (struct place){.dir = -1, .path = "", .fd = fd};
 	ret_place->dir = ret_place->fd;
 	return ret_place->fd >= 0;
 }

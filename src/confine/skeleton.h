@@ -1,5 +1,6 @@
 /* The part of the sandbox's root that is our own: folders and files on its tmpfs that mounts are
- * attached to. Nothing is ever made on a file system of the host. */
+ * attached to. Nothing is ever made on a file system of the host, but in the home that --keep-home
+ * keeps there. */
 #ifndef LNK_CONFINE_SKELETON_H
 #define LNK_CONFINE_SKELETON_H
 
@@ -14,6 +15,8 @@ struct skeleton {
 	struct arena arena;
 	struct str_set own;   /* folders made here: lookups through them meet no link */
 	struct str_set bound; /* of those, where a file system of the host was attached since */
+	const char *kept;     /* the private home that is kept on disk, ours too; NULL for none. The
+				 program filled it: links in it are never followed */
 };
 
 /* Something in the root, to attach a mount to. */
@@ -43,6 +46,10 @@ bool skeleton_parent(struct skeleton *s, const char *path);
  * errno: ENOENT when it is missing on a file system of the host. */
 bool skeleton_place(struct skeleton *s, const char *path, bool folder, mode_t mode,
 		    struct place *ret_place);
+
+/* A symbolic link at `path`, where our own part or the kept home lacks it; what stands there
+ * already is kept. False with errno. */
+bool skeleton_link(struct skeleton *s, const char *path, const char *target);
 
 /* Attaches a mount there. `host`: it shows files of the host, so nothing is made in it. False with
  * errno. */

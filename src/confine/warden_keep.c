@@ -296,6 +296,9 @@ static bool cover_again(struct keep *k, struct err *err)
 	return err_set(err, ERR_SETUP, 0, "a guarded name keeps changing on disk");
 }
 
+/* How long an editor outside may take to close the file that it has put in place. */
+#define WRITER_MS 200
+
 /* What the user shall hear of a name: what happened, and where it is now. */
 static void tell(const struct warden_name *name, const char *what, const char *new_name,
 		 keep_note_fn *note, void *context)
@@ -322,10 +325,21 @@ static bool judge_replaced(struct keep *k, keep_note_fn *note, void *context, st
 	for (size_t i = watch_next(&k->watch, 0); i != WATCH_NO_GUARD;
 	     i = watch_next(&k->watch, i + 1)) {
 		const struct warden_name *name = &k->watch.names[i];
+		const char *rel = name->path + name->base_len + 1;
+		int base = watch_base_fd(&k->watch, i);
 		bool replaced = watch_was_replaced(&k->watch, i);
 		char new_name[NAME_MAX + 1];
 
-		if (name->kind != WARDEN_PIN || (!replaced && !k->watch.lost)) {
+		if (name->kind != WARDEN_PIN) {
+			continue;
+		}
+		if (!k->held[i] && aside_is_written(base, rel, WRITER_MS)) {
+			err_set(err, ERR_SETUP, 0,
+				"%s was replaced and is open for writing, maybe by the program",
+				name->path);
+			return err_at(err, &name->from);
+		}
+		if (!replaced && !k->watch.lost) {
 			continue;
 		}
 		if (!k->held[i]) {
@@ -334,8 +348,8 @@ static bool judge_replaced(struct keep *k, keep_note_fn *note, void *context, st
 			}
 			continue;
 		}
-		switch (aside_move(watch_base_fd(&k->watch, i), name->path + name->base_len + 1,
-				   new_name, sizeof(new_name), err)) {
+		ino_t spare = placeholders_inode(&k->placeholders, name->path);
+		switch (aside_move(base, rel, spare, new_name, sizeof(new_name), err)) {
 		case ASIDE_MOVED:
 			tell(name, "was made", new_name, note, context);
 			break;

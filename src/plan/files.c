@@ -154,7 +154,13 @@ static void git_pointer(struct build *b, struct grants *g, const struct path_fac
 		return;
 	}
 	const char *common = git->git_common != NULL ? git->git_common : git->git_folder;
-	if (!git->git_mutual) {
+	if (git->git_mutual && str_eq(git->git_folder, git->git_common)) {
+		build_note(b, &w->item->from,
+			   "%s is a submodule and its repository is closed, so git fails; to look "
+			   "only: read = [\"%s\"], to commit, name the folder of the repository "
+			   "that holds it in write and write_dot_files",
+			   build_tilde(b, w->at.real), build_tilde(b, common));
+	} else if (!git->git_mutual) {
 		build_note(b, &w->item->from,
 			   "%s/.git leads to %s, which does not lead back and stays closed",
 			   build_tilde(b, w->at.real), build_tilde(b, common));
@@ -219,9 +225,22 @@ static bool check_write(struct build *b, const struct path_fact *w)
 	return false;
 }
 
+/* The whole file system would lie over everything of the sandbox's own. */
+static bool is_everything(struct build *b, const struct path_fact *f)
+{
+	if (!str_eq(f->at.real, "/")) {
+		return false;
+	}
+	struct err *err = err_list_next(b->errs);
+	err_set(err, ERR_SPEC, 0, "\"/\" cannot be opened as a whole");
+	err_hint(err, "name the folders in it that the program needs, one by one");
+	err_at(err, &f->item->from);
+	return true;
+}
+
 static void write_entry(struct build *b, struct grants *g, const struct path_fact *w)
 {
-	if (!check_write(b, w)) {
+	if (is_everything(b, w) || !check_write(b, w)) {
 		return;
 	}
 	build_links(b, &w->at, &w->item->from);
@@ -242,13 +261,15 @@ static void write_entry(struct build *b, struct grants *g, const struct path_fac
 
 static void read_entry(struct build *b, struct grants *g, const struct path_fact *r)
 {
+	if (is_everything(b, r)) {
+		return;
+	}
 	build_links(b, &r->at, &r->item->from);
 	if (!r->at.exists) {
 		return;
 	}
 	add(b, g, (struct grant){.path = r->at.real,
-				 .pin = build_in_write(b, r->at.real) &&
-					!str_eq(r->at.real, "/"),
+				 .pin = build_in_write(b, r->at.real),
 				 .dev = r->at.dev,
 				 .ino = r->at.ino,
 				 .from = r->item->from});
@@ -299,6 +320,19 @@ static void anchor(struct build *b, const struct grant *base, const char *path,
 	}
 }
 
+/* Private folders in what was just opened come on top of it again. */
+static void keep_private(struct build *b, const char *opened)
+{
+	static const char *const folders[] = {"/tmp", "/var/tmp", "/dev/shm"};
+
+	for (size_t i = 0; i < ARRAY_LEN(folders); i++) {
+		if (path_within(folders[i], opened) && !str_eq(folders[i], opened)) {
+			build_op(b, (struct plan_op){.kind = PLAN_PRIVATE, .path = folders[i],
+						     .mode = 01777});
+		}
+	}
+}
+
 static void plan_grants(struct build *b, struct grants *g)
 {
 	qsort(g->v, g->n, sizeof(*g->v), by_path);
@@ -330,13 +364,18 @@ static void plan_grants(struct build *b, struct grants *g)
 			}
 		}
 		build_op(b, op);
+		if (!grant->pin) {
+			keep_private(b, grant->path);
+		}
 	}
 }
 
-/* The deepest folder that exists on the way to a missing path. */
-static bool parent_is_writable(struct build *b, const struct path_info *at)
+/* Whether a placeholder can hold a missing name: in a folder of the user's own always (or the
+ * start is refused), in somebody else's only where the user may write. */
+static bool can_hold(struct build *b, const struct path_info *at)
 {
 	const char *slash = at->missing != NULL ? strrchr(at->missing, '/') : NULL;
+	struct stat st;
 
 	if (slash == NULL) {
 		return false;
@@ -344,7 +383,8 @@ static bool parent_is_writable(struct build *b, const struct path_info *at)
 	char *parent = slash == at->missing ? arena_strdup(b->arena, "/")
 					    : arena_strndup(b->arena, at->missing,
 							    (size_t)(slash - at->missing));
-	return access(parent, W_OK) == 0;
+	return access(parent, W_OK) == 0 ||
+	       (stat(parent, &st) == 0 && st.st_uid == b->facts->machine->uid);
 }
 
 /* In the private home a hidden name exists and is closed, as it would be outside. */
@@ -369,12 +409,13 @@ static void cover(struct build *b, const struct grants *g, const struct path_inf
 			     .dev = at->dev, .ino = at->ino, .from = *from};
 
 	if (base != NULL) {
-		if (!at->exists && !parent_is_writable(b, at)) {
-			return; /* nobody inside could make it either */
-		}
 		anchor(b, base, at->real, from);
 		op.base = base->path;
-		op.flags = PLAN_GUARDED | (at->exists ? 0 : PLAN_MISSING);
+		op.flags = PLAN_GUARDED;
+		if (!at->exists) {
+			/* Where nobody inside can make it the warden waits for it to come. */
+			op.flags |= can_hold(b, at) ? PLAN_MISSING : PLAN_OPTIONAL;
+		}
 	} else if (path_within(at->real, b->facts->machine->home.real) && at->exists) {
 		make_hidden(b, at, from);
 		op.ino = 0; /* what is covered is ours */

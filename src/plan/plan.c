@@ -188,6 +188,12 @@ bool plan_make(const struct spec *spec, const struct facts *facts,
 		plan.private_bytes = PLAN_PRIVATE_BYTES;
 	}
 	plan.as_root = facts->machine->uid == 0;
+	if (options->kept_home != NULL && build_home_is_private(&b)) {
+		plan.kept_home = facts->machine->home.real;
+	}
+	if (options->kept_home != NULL && plan.kept_home == NULL) {
+		build_note(&b, &nowhere, "--keep-home does nothing: the home itself is opened");
+	}
 	plan.private_home = build_home_is_private(&b) && options->kept_home == NULL;
 	kernel_fences(&b);
 	build_system(&b);

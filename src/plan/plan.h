@@ -70,6 +70,7 @@ struct plan {
 	bool as_root;           /* the caller is root: modes of procfs do not stop a write */
 	bool private_home;      /* the home is a tmpfs, gone at exit */
 	const char *home;       /* by name */
+	const char *kept_home;  /* where a home kept on disk is mounted; NULL when none is */
 	const char *cwd;        /* by name; where the program starts */
 	const char *console;    /* as in facts */
 };
