@@ -3,7 +3,7 @@
 Every attack is tried in the sandbox, where it must be refused, and in a place where it must work
 (outside, or in a sandbox without one guard), so that an attack that is broken is a failing test.
 
-A row of doc/escapes.md is tested where a test has its mark: @row("K1")."""
+A row of catalogue.md is tested where a test has its mark: @row("K1")."""
 
 import atexit
 import errno
@@ -21,7 +21,7 @@ HERE = pathlib.Path(__file__).resolve().parent
 IS_ROOT = os.geteuid() == 0
 
 VARIANTS = {"plain": [], "static": ["-static"], "i386": ["-m32"], "i386-static": ["-m32", "-static"]}
-FLAGS = ["-std=gnu17", "-D_GNU_SOURCE", "-D_FILE_OFFSET_BITS=64", "-O1", "-pthread"]
+FLAGS = ["-std=gnu17", "-D_GNU_SOURCE", "-D_FILE_OFFSET_BITS=64", "-O0", "-pthread"]
 
 CLONE_NEWNS = 0x00020000
 CLONE_NEWUSER = 0x10000000
@@ -35,7 +35,7 @@ def root_only(test):
 
 
 def row(*names):
-    """The rows of doc/escapes.md that a test holds."""
+    """The rows of catalogue.md that a test holds."""
     def mark(test):
         test.rows = names
         return test

@@ -204,6 +204,18 @@ def test_signals_leave_without_landlock(cell):
     assert not with_neighbour(cell, "signal", "0", 15, without="landlock")
 
 
+@row("K8")
+def test_no_capability_is_left(cell):
+    fields = "grep Cap /proc/self/status; grep NoNewPrivs /proc/self/status"
+    seen = cell.box.sh(fields)
+    assert [line.split()[1].strip("0") for line in seen.lines] == [""] * 5 + ["1"], seen
+    assert cell.inside("call", "sethostname", "s:x", 1) == "EPERM"
+    seen = cell.box.sh(fields, without="capabilities")
+    assert any(line.split()[1].strip("0") for line in seen.lines[:5]), seen
+    if IS_ROOT:  # others lose theirs when they execute a program
+        assert cell.inside("call", "sethostname", "s:x", 1, without="capabilities") == "done"
+
+
 # --- the terminal ---------------------------------------------------------------------------
 
 TIOCLINUX, TIOCCONS, TIOCSETD = 0x541C, 0x541D, 0x5423

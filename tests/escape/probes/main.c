@@ -8,7 +8,7 @@
 #include <string.h>
 
 static const struct attack *const tables[] = {call_attacks, exec_attacks, process_attacks,
-					      file_attacks, view_attacks};
+					      file_attacks, view_attacks, audit_attacks};
 #define TABLES (sizeof(tables) / sizeof(tables[0]))
 
 unsigned long number(const char *text)

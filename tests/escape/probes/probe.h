@@ -22,6 +22,7 @@ extern const struct attack exec_attacks[];
 extern const struct attack process_attacks[];
 extern const struct attack file_attacks[];
 extern const struct attack view_attacks[];
+extern const struct attack audit_attacks[];
 
 /* A number as strtoul(3) reads it with base 0; ends the probe when it is none. */
 unsigned long number(const char *text);

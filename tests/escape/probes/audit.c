@@ -1,0 +1,103 @@
+/* One look at every guard, for a run whose set-up was disturbed. */
+#include "probe.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/ptrace.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+static bool opens(const char *path, int flags)
+{
+	int fd = open(path, flags | O_CLOEXEC, 0644);
+
+	if (fd >= 0) {
+		close(fd);
+	}
+	return fd >= 0;
+}
+
+/* Whether execve of a file starts it. */
+static bool runs(const char *path, char *const argv[])
+{
+	int status;
+	pid_t pid = fork();
+
+	if (pid == 0) {
+		int null = open("/dev/null", O_WRONLY);
+
+		dup2(null, 1);
+		execv(path, argv);
+		_exit(99);
+	}
+	return pid > 0 && waitpid(pid, &status, 0) == pid && WIFEXITED(status) &&
+	       WEXITSTATUS(status) == 0;
+}
+
+/* Whether a line of /proc/self/status holds anything but zeros. */
+static bool holds_any(const char *field)
+{
+	char text[8192];
+	int fd = open("/proc/self/status", O_RDONLY | O_CLOEXEC);
+	ssize_t n = fd < 0 ? -1 : read(fd, text, sizeof(text) - 1);
+
+	close(fd);
+	if (n <= 0) {
+		return true;
+	}
+	text[n] = '\0';
+	const char *at = strstr(text, field);
+	return at == NULL || strtoull(at + strlen(field), NULL, 16) != 0;
+}
+
+static void leak(bool is_open, const char *what)
+{
+	if (is_open) {
+		printf("LEAK %s\n", what);
+	}
+}
+
+/* audit HIDDEN PINNED READONLY OUTSIDE UNLISTED LOADER: prints a line for each guard that is
+ * missing. LOADER "-": there is none, or the kernel cannot close it. */
+static int audit(int argc, char **argv)
+{
+	char *const ran[] = {"probe", "ran", NULL};
+
+	if (argc != 7) {
+		return refused(EINVAL);
+	}
+	char *const loaded[] = {argv[6], argv[5], "ran", NULL};
+	puts("started");
+	for (int fd = 3; fd < 256; fd++) {
+		leak(fcntl(fd, F_GETFD) >= 0, "a descriptor was inherited");
+	}
+	leak(opens(argv[1], O_RDONLY), "hidden file is read");
+	leak(opens(argv[2], O_WRONLY), "pinned file is written");
+	leak(opens(argv[3], O_WRONLY), "read-only file is written");
+	leak(opens(argv[4], O_RDONLY), "file outside is read");
+	leak(opens("/etc/lnk-audit", O_WRONLY | O_CREAT), "system folder is written");
+	leak(opens("/proc/sys/kernel/hostname", O_WRONLY), "kernel setting is written");
+	leak(runs(argv[5], ran), "unlisted program runs");
+	leak(strcmp(argv[6], "-") != 0 && runs(argv[6], loaded), "loader runs");
+	leak(syscall(SYS_memfd_create, "x", MFD_CLOEXEC) >= 0, "memfd can be executed");
+	/* Without the filter the kernel says what is wrong with these arguments. */
+	leak(syscall(SYS_clone3, NULL, 0UL) >= 0 || errno != ENOSYS, "filter is missing");
+	leak(ptrace(PTRACE_SEIZE, 1, NULL, NULL) == 0, "init is traced");
+	leak(kill(1, 0) == 0 && opens("/proc/1/mem", O_RDWR), "memory of init is written");
+	leak(holds_any("\nCapEff:\t") || holds_any("\nCapPrm:\t"), "capabilities are held");
+	leak(holds_any("\nCapBnd:\t"), "capabilities are bounded by nothing");
+	leak(!holds_any("\nNoNewPrivs:\t"), "privileges can be gained");
+	leak(getpid() == 1 || getppid() != 1, "there is no init");
+	return 0;
+}
+
+const struct attack audit_attacks[] = {
+	{"audit", "HIDDEN PINNED READONLY OUTSIDE UNLISTED LOADER", audit},
+	{NULL, NULL, NULL},
+};

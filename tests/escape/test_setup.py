@@ -1,0 +1,216 @@
+"""K20 and the set-up: a machine that lacks something, and calls that fail on the way. The program
+never starts with a guard missing."""
+
+import collections
+import errno
+import os
+import platform
+import subprocess
+
+import pytest
+
+from cell import HERE, IS_ROOT, build_probes, cell, row
+
+LOADER = next((p for p in ("/lib64/ld-linux-x86-64.so.2", "/lib/ld-linux-aarch64.so.1")
+               if os.path.exists(p)), "-")
+
+
+# Calls that the C library itself ends the process over, and as process 1 under a tracer cannot.
+LIBRARYS_OWN = {"x86_64": {334}, "aarch64": {293}}[platform.machine()]  # rseq
+
+_tools = {}
+
+
+@pytest.fixture
+def tool():
+    """The path of a small program of tools/, built once."""
+    def build(name):
+        if name not in _tools:
+            target = build_probes()["plain"].parent / name
+            subprocess.run(["gcc", "-D_GNU_SOURCE", "-O1", "-o", target,
+                            HERE / "tools" / f"{name}.c"], check=True)
+            _tools[name] = target
+        return str(_tools[name])
+    return build
+
+
+@pytest.fixture
+def audited(cell):
+    """A cell whose run uses every guard, and the words of an audit of them."""
+    box = cell.box
+    hidden, pinned = box.write("conf/key", "SECRET\n"), box.write(".envrc", "mine\n")
+    docs = box.home / "docs/d"
+    docs.parent.mkdir()
+    docs.write_text("doc\n")
+    outside = box.dir / "outside"
+    outside.write_text("SECRET\n")
+    unlisted = box.proj / "unlisted"
+    unlisted.write_bytes(cell.probes["plain"].read_bytes())  # one that a loader can load
+    unlisted.chmod(0o755)
+    cell.spec(write=["proj"], read=["home/docs"], hide=["proj/conf/key"],
+              commands=[cell.probe("static")])
+    cell.words = [cell.probe("static"), "audit", hidden, pinned, docs, outside, unlisted, LOADER]
+    return cell
+
+
+def test_audit_sees_every_guard(audited):
+    """It says nothing of a run that is whole, and names what is missing."""
+    seen = audited.box.run(*audited.words)
+    assert seen.lines == ["started", "done"], seen
+    expected = {
+        "covers": {"hidden file is read"},
+        "pins": {"pinned file is written"},
+        "landlock": {"unlisted program runs"},
+        "loader": {"loader runs"},
+        "seccomp": {"filter is missing", "memfd can be executed"},
+        "dumpable": {"init is traced", "memory of init is written"},
+        "capabilities": {"capabilities are bounded by nothing"},
+    }
+    for guard, leaks in expected.items():
+        seen = audited.box.run(*audited.words, without=guard)
+        found = {line.removeprefix("LEAK ") for line in seen.lines if line.startswith("LEAK")}
+        assert leaks <= found, (guard, seen)
+    seen = audited.box.outside(*audited.words)
+    assert len([line for line in seen.lines if line.startswith("LEAK")]) >= 9, seen
+
+
+LACKING = {
+    "Landlock not built in": ["landlock_create_ruleset=ENOSYS"],
+    "Landlock not switched on": ["landlock_create_ruleset=EOPNOTSUPP"],
+    "Landlock's rules refused": ["landlock_add_rule=EINVAL"],
+    "Landlock refused at last": ["landlock_restrict_self=EPERM"],
+    "filters not built in": ["seccomp=ENOSYS"],
+    "filters refused": ["seccomp=EINVAL"],
+    "namespaces refused": ["clone3=EPERM", "unshare=EPERM"],
+    "clone3 refused as containers do": ["clone3=ENOSYS"],
+    "no user namespaces left": ["clone3=ENOSPC"],
+    "user namespaces not built in": ["clone3=EINVAL"],
+    "the inner namespace refused": ["unshare=EPERM"],
+    "new mount calls missing": ["fsopen=ENOSYS", "open_tree=ENOSYS", "move_mount=ENOSYS"],
+    "new file systems refused": ["fsopen=EPERM"],
+    "trees refused": ["open_tree=EPERM"],
+    "mounts refused": ["move_mount=EPERM"],
+    "mount flags refused": ["mount_setattr=ENOSYS"],
+    "the root refused": ["pivot_root=EPERM"],
+    "the old root stays": ["umount2=EPERM"],
+    "lookups without links missing": ["openat2=ENOSYS"],
+    "capabilities stay": ["capset=EPERM"],
+    "process settings refused": ["prctl=EPERM"],
+    "watches used up": ["inotify_init1=EMFILE"],
+    "watches of folders used up": ["inotify_add_watch=ENOSPC"],
+    "other namespaces refused": ["setns=EPERM"],
+    "descriptors stay open": ["close_range=ENOSYS"],
+    "no pidfd": ["pidfd_open=ENOSYS"],
+    "placeholders refused": ["mkdirat=EROFS"],
+}
+# Nothing is lost where these fail: root makes no inner namespace.
+MAY_START = {"the inner namespace refused", "no pidfd", "other namespaces refused"}
+
+
+@row("K20")
+@pytest.mark.parametrize("what", LACKING)
+def test_machine_that_lacks_something(audited, tool, what):
+    calls = [f"{name}={getattr(errno, error)}"
+             for name, error in (pair.split("=") for pair in LACKING[what])]
+    seen = audited.box.outside(tool("without"), *calls, "--", *audited.box.argv(*audited.words))
+    leaks = [line for line in seen.lines if line.startswith("LEAK")]
+    if seen.rc == 0 and what in MAY_START | {"clone3 refused as containers do"}:
+        assert seen.lines == ["started", "done"], seen
+    else:
+        assert seen.rc == 125 and seen.out == "" and seen.err.startswith("lnk:") or \
+            ".toml:" in seen.err, seen
+    assert leaks == []
+    assert "Traceback" not in seen.err and seen.err.count("\n") < 12, seen
+
+
+@row("K20")
+def test_no_user_namespaces_left(audited):
+    """The real thing: a limit of zero, as hardened systems have."""
+    script = 'echo 0 > /proc/sys/user/max_user_namespaces; exec "$@"'
+    seen = audited.box.outside("unshare", "--user", "--map-root-user", "sh", "-c", script, "sh",
+                               *audited.box.argv(*audited.words))
+    assert seen.rc == 125 and "started" not in seen.out, seen
+    assert seen.said("namespace") and "hint" in seen.err, seen
+
+
+@row("K20")
+def test_no_fresh_procfs(audited):
+    """The real thing: in a container that masks parts of /proc the kernel gives no new one."""
+    script = "mount -t tmpfs x /proc/acpi 2>/dev/null || mount -t tmpfs x /proc/fs; exec \"$@\""
+    seen = audited.box.outside("unshare", "--user", "--map-root-user", "--mount", "sh", "-c",
+                               script, "sh", *audited.box.argv(*audited.words))
+    assert seen.rc == 125 and "started" not in seen.out, seen
+    assert seen.said("proc"), seen
+
+
+# --- every call of the set-up failing in turn -----------------------------------------------
+
+
+def calls_of_the_setup(audited, failnth):
+    run = failing(audited, failnth, 0, 0)
+    calls = list(map(int, run.calls))
+    assert run.rc == 0 and run.out.splitlines() == ["started", "done"] and len(calls) > 150, run
+    return calls
+
+
+Run = collections.namedtuple("Run", "rc out err calls")
+
+
+def failing(audited, failnth, n, error):
+    """A run whose Nth call fails. The tool's own words come on the descriptor 9."""
+    argv = [failnth, str(n), str(error), os.path.basename(audited.words[0]), "--",
+            *audited.box.argv(*audited.words)]
+    done = subprocess.run(["bash", "-c", '"$@" 9>calls', "x", *map(str, argv)],
+                          cwd=audited.box.dir, env=audited.box.environment(),
+                          stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=60)
+    return Run(done.returncode, done.stdout, done.stderr,
+               (audited.box.dir / "calls").read_text().split())
+
+
+def sample(calls, each):
+    """For every kind of call, its last place and up to `each` more, spread over the others."""
+    places = collections.defaultdict(list)
+    for i, number in enumerate(calls, 1):
+        if number not in LIBRARYS_OWN:
+            places[number].append(i)
+    chosen = set()
+    for where in places.values():
+        step = max(1, len(where) // (each + 1))
+        chosen |= set(where[step::step][:each]) | {where[-1]}
+    return sorted(chosen)
+
+
+def check_failures(audited, failnth, places, error):
+    refused = started = 0
+    for n in places:
+        run = failing(audited, failnth, n, error)
+        leaks = {line for line in run.out.splitlines() if line.startswith("LEAK")}
+        if "no binfmt_misc" in run.err:
+            leaks.discard("LEAK loader runs")  # a second fence: said, and the run goes on
+        assert leaks == set(), (n, run)
+        assert run.rc != 124, ("it hung", n, run)
+        if "started" in run.out:
+            started += 1
+        else:
+            # 139: the C library's own first calls, before any of ours
+            refused += 1
+            assert run.rc in (125, 126, 127, 139), (n, run)
+    # Some calls are of no weight (names of processes); most are.
+    assert refused > started / 2 and refused > 8, (refused, started)
+
+
+@row("K20")
+def test_calls_of_the_setup_fail_in_turn(audited, tool):
+    """A sample: the last call of each kind. Root's set-up is slow to trace: a part of it."""
+    failnth = tool("failnth")
+    places = sample(calls_of_the_setup(audited, failnth), 0)
+    check_failures(audited, failnth, places[::5 if IS_ROOT else 2], errno.EPERM)
+
+
+@row("K20")
+@pytest.mark.long
+@pytest.mark.parametrize("error", ["EPERM", "ENOSYS", "ENOMEM", "EINTR"])
+def test_all_calls_of_the_setup_fail_in_turn(audited, tool, error):
+    failnth = tool("failnth")
+    places = sample(calls_of_the_setup(audited, failnth), 10 if IS_ROOT else 60)
+    check_failures(audited, failnth, places, getattr(errno, error))
