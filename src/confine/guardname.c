@@ -47,20 +47,25 @@ static const char *closed_source(bool folder)
 	return folder ? GUARD_CLOSED_DIR : GUARD_CLOSED_FILE;
 }
 
+/* Whether a file of this mode at the name has to be closed rather than kept. */
+static bool is_closed(const struct warden_name *name, mode_t mode)
+{
+	return name->kind == WARDEN_COVER || (name->kind == WARDEN_LINK && !S_ISLNK(mode));
+}
+
 /* A detached mount for the name open as `target`, with its flags set; -1 with errno. */
 static int make_mount(int root_fd, int target, const struct warden_name *name)
 {
 	struct mount_attr attr = {.attr_set = MOUNT_ATTR_NOSUID | MOUNT_ATTR_NODEV,
 				  .propagation = MS_PRIVATE};
-	unsigned recursive = name->kind == WARDEN_COVER ? 0 : AT_RECURSIVE;
 	auto_close int mount = -1;
+	struct stat st;
 
-	if (name->kind == WARDEN_COVER) {
-		struct stat st;
-
-		if (fstat(target, &st) < 0) {
-			return -1;
-		}
+	if (fstat(target, &st) < 0) {
+		return -1;
+	}
+	unsigned recursive = is_closed(name, st.st_mode) ? 0 : AT_RECURSIVE;
+	if (is_closed(name, st.st_mode)) {
 		mount = sys_open_tree(root_fd, closed_source(S_ISDIR(st.st_mode)),
 				      OPEN_TREE_CLONE | OPEN_TREE_CLOEXEC | AT_SYMLINK_NOFOLLOW);
 		attr.attr_set |= MOUNT_ATTR_NOEXEC;
@@ -130,7 +135,7 @@ bool guard_is_covered(int root_fd, const struct warden_name *name)
 	    (stx.stx_attributes & STATX_ATTR_MOUNT_ROOT) == 0) {
 		return false;
 	}
-	if (name->kind == WARDEN_COVER) {
+	if (is_closed(name, stx.stx_mode)) {
 		auto_close int closed =
 			open_name(root_fd, S_ISDIR(stx.stx_mode) ? "/" GUARD_CLOSED_DIR
 								 : "/" GUARD_CLOSED_FILE);

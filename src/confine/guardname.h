@@ -24,6 +24,9 @@ enum warden_kind {
 	/* Closed: covered by the empty unreadable folder or file. Absent: an empty folder is made,
 	 * with the folders on the way. */
 	WARDEN_COVER,
+	/* A symbolic link on the way to a hidden path: pinned while it is a link, closed when it is
+	 * anything else. */
+	WARDEN_LINK,
 	/* Kept at its name, but written: a folder on the way to another guarded name, bound onto
 	 * itself so that it cannot be renamed from inside. Never made when absent. */
 	WARDEN_ANCHOR,

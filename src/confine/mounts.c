@@ -211,7 +211,9 @@ struct warden_name mounts_guarded_name(const struct plan_op *op)
 {
 	enum warden_kind kind = WARDEN_COVER;
 
-	if (op->kind != PLAN_COVER) {
+	if ((op->flags & PLAN_LINK_ONLY) != 0) {
+		kind = WARDEN_LINK;
+	} else if (op->kind != PLAN_COVER) {
 		kind = op->kind == PLAN_PIN ? WARDEN_PIN : WARDEN_ANCHOR;
 	}
 	return (struct warden_name){

@@ -13,6 +13,7 @@ struct grant {
 	const char *path; /* resolved */
 	bool write;
 	bool pin;         /* a PIN instead of a BIND: it lies in a write folder */
+	bool link_only;   /* PIN of a link that leads to a hidden path */
 	bool missing;     /* PIN of a dot name that is not there: a placeholder */
 	dev_t dev;
 	ino_t ino;
@@ -60,14 +61,15 @@ static void pin(struct build *b, struct grants *g, const char *path, bool missin
 /* Links on the way of a path that has to stay what it is, where they lie in a write folder: each
  * is pinned as the link it was when it was followed. */
 static void pin_links(struct build *b, struct grants *g, const struct path_info *at,
-		      const struct origin *from)
+		      bool link_only, const struct origin *from)
 {
 	for (size_t i = 0; i < at->links.n; i++) {
 		const struct path_link *l = &at->links.v[i];
 
 		if (build_in_write(b, l->path)) {
 			add(b, g, (struct grant){.path = l->path, .pin = true, .dev = l->dev,
-						 .ino = l->ino, .from = *from});
+						 .ino = l->ino, .link_only = link_only,
+						 .from = *from});
 		}
 	}
 }
@@ -184,7 +186,7 @@ static void dot_names_of(struct build *b, struct grants *g, const struct path_fa
 		/* A link is pinned as the link, each on the way to where it leads too; what it
 		 * leads to must not be written either. */
 		if (dot->is_link) {
-			pin_links(b, g, &dot->at, &w->item->from);
+			pin_links(b, g, &dot->at, false, &w->item->from);
 		} else {
 			add(b, g, (struct grant){.path = below(b, w->at.real, dot_names[i]),
 						 .pin = true,
@@ -351,6 +353,7 @@ static void plan_grants(struct build *b, struct grants *g)
 			op.base = base == NULL ? NULL : base->path;
 			op.flags = base == NULL ? PLAN_OPTIONAL
 						: PLAN_GUARDED | (grant->missing ? PLAN_MISSING : 0);
+			op.flags |= grant->link_only ? PLAN_LINK_ONLY : 0;
 			op.dev = grant->dev;
 			op.ino = grant->ino;
 			str_set_put(&b->pinned, b->arena, grant->path, "pin");
@@ -493,7 +496,7 @@ void build_files(struct build *b)
 	for (size_t i = 0; i < b->facts->hide.n; i++) {
 		const struct path_fact *h = &b->facts->hide.v[i];
 
-		pin_links(b, &g, &h->at, &h->item->from);
+		pin_links(b, &g, &h->at, true, &h->item->from);
 	}
 	if (g.n > 0) {
 		plan_grants(b, &g);

@@ -31,6 +31,7 @@ enum plan_kind {
 #define PLAN_READ_ONLY 1U   /* BIND: read only, with all mounts below */
 #define PLAN_OPTIONAL  2U   /* nothing is done where `path` does not exist */
 #define PLAN_GUARDED   4U   /* PIN, ANCHOR, COVER: the name is on disk, the warden keeps it */
+#define PLAN_LINK_ONLY 16U  /* PIN: of a link; closed when it is found to be anything else */
 #define PLAN_MISSING   8U   /* guarded: nothing is there yet, a placeholder is made */
 
 /* PLAN_ALLOW's rights, mapped to Landlock's by confine. */
