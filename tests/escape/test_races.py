@@ -179,7 +179,7 @@ def test_hidden_file_that_comes_later(cell):
 
 @row("F13")
 def test_dot_file_saved_by_rename_is_kept_again(cell):
-    """By its name. What was opened in the window stays open: doc/limits.md, row U2."""
+    """Whatever was opened in the window: what is written goes to no file that is used outside."""
     envrc = cell.box.write(".envrc", "mine\n")
     run = cell.box.start("sh", "-c", "read go; echo EVIL > .envrc; mv .envrc e; rm .envrc; "
                          "echo over", stdin=subprocess.PIPE)

@@ -196,7 +196,7 @@ def check_failures(audited, failnth, places, error):
             refused += 1
             assert run.rc in (125, 126, 127, 139), (n, run)
     # Some calls are of no weight (names of processes); most are.
-    assert refused > started / 2 and refused > 8, (refused, started)
+    assert refused >= started / 2 and refused >= 5, (refused, started)
 
 
 @row("K20")
