@@ -363,11 +363,11 @@ static void test_many_names_fast(void **state)
 		struct err err;
 
 		watch_release(&p->watch);
-		clock_gettime(CLOCK_MONOTONIC, &a);
+		clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &a);
 		guard_sort(names, 3000);
 		assert_true(watch_init(&p->watch, names, 3000, &err));
 		assert_true(watch_start(&p->watch, &err));
-		clock_gettime(CLOCK_MONOTONIC, &b);
+		clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &b);
 		long us = (b.tv_sec - a.tv_sec) * 1000000 + (b.tv_nsec - a.tv_nsec) / 1000;
 		best = us < best ? us : best;
 	}
