@@ -100,10 +100,7 @@ static bool stage_files(struct init *in, bool two)
 	const struct machine *m = in->config->confine->machine;
 	const struct plan *plan = in->config->confine->plan;
 
-	struct network network;
-
-	if (!network_start(&network, &in->err) ||
-	    !mounts_build(plan, &in->warden, &in->err) || !network_enter(&network, &in->err) ||
+	if (!network_loopback(&in->err) || !mounts_build(plan, &in->warden, &in->err) ||
 	    !mounts_enter(&in->err)) {
 		return false;
 	}

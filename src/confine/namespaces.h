@@ -8,8 +8,8 @@
 #include <stdbool.h>
 #include <sys/types.h>
 
-/* Forks a child in new user, mount, PID, IPC, UTS and cgroup namespaces (clone3(2), Linux 5.7);
- * the network namespace comes later (network.h). Returns 0 in the child, its PID in the parent with *ret_pidfd set, or -1 with err filled:
+/* Forks a child in new user, mount, PID, network, IPC, UTS and cgroup namespaces (clone3(2), Linux
+ * 5.7). Returns 0 in the child, its PID in the parent with *ret_pidfd set, or -1 with err filled:
  * the hint names the setting that forbids it. */
 pid_t namespaces_clone(int *ret_pidfd, struct err *err);
 
