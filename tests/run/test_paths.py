@@ -220,7 +220,7 @@ def test_editor_outside_saves_a_hidden_file_by_rename(box):
     # anything, came through the window between rename and mask. It is stated, and narrow: without
     # the mask coming back every look after the first save would succeed.
     assert out.count("TOPSECRET") < 10, out.count("TOPSECRET")
-    assert out.count("denied") > 30, out
+    assert out.count("denied") > 5, out
     assert (box.proj / ".env").read_text() == "TOPSECRET 29\n"
 
 
