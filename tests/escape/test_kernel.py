@@ -28,8 +28,9 @@ def test_a_pin_is_not_moved_from_a_namespace_where_it_is_no_mount(cell):
         without = ",".join(sorted(guards - {still_there}))
         assert cell.inside(*attack, without=without) in ("EPERM", "ENOSPC"), still_there
     assert mine.read_text() == "mine\n" and not moved.exists()
-    # The warden may be the first to put something in its place.
-    assert cell.inside(*attack, without=",".join(guards)) in ("done", "EEXIST")
+    # It is moved. What follows is up to the warden, which sees it: it may be the first to put
+    # something in its place, or end the run.
+    assert cell.run(*attack, without=",".join(guards)).rc in (0, 1, 125)
     assert moved.read_text() == "mine\n"
 
 
