@@ -20,8 +20,7 @@ char *arena_strndup(struct arena *arena, const char *s, size_t len);
 char *arena_strdup(struct arena *arena, const char *s);
 
 /* Formatted string. */
-char *arena_printf(struct arena *arena, const char *fmt, ...)
-	__attribute__((format(printf, 2, 3)));
+char *arena_printf(struct arena *arena, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
 
 /* A larger copy of an array of `n` elements, able to hold at least one more; `*cap` is updated.
  * The old array stays in the arena. Used by ARENA_PUSH only. */

@@ -27,13 +27,13 @@ struct origin {
 /* Longer texts are cut, never overrun; a path of 4,096 bytes does not fit and need not. */
 struct err {
 	enum err_code code;
-	int sys;           /* errno value, 0 when none */
-	unsigned line;     /* as in struct origin */
-	unsigned col;      /* as in struct origin */
-	char file[256];    /* file, or flag ("--tcp"); empty when there is none */
-	char msg[768];     /* one sentence without a full stop, no newline */
-	char hint[512];    /* what to do instead; may be empty */
-	char source[256];  /* the line of the spec, for the caret; may be empty */
+	int sys;          /* errno value, 0 when none */
+	unsigned line;    /* as in struct origin */
+	unsigned col;     /* as in struct origin */
+	char file[256];   /* file, or flag ("--tcp"); empty when there is none */
+	char msg[768];    /* one sentence without a full stop, no newline */
+	char hint[512];   /* what to do instead; may be empty */
+	char source[256]; /* the line of the spec, for the caret; may be empty */
 };
 
 /* How many errors of one file are reported at once. */

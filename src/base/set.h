@@ -10,7 +10,7 @@
 struct str_set {
 	const char **slot;
 	const void **data; /* beside each slot */
-	size_t cap; /* a power of two, or 0 */
+	size_t cap;        /* a power of two, or 0 */
 	size_t n;
 };
 

@@ -112,9 +112,10 @@ const char *str_printable(const char *s, char *out, size_t cap)
 			len = (size_t)snprintf(piece, sizeof(piece), "\\x%02x", (unsigned)*p);
 			n = 1;
 		} else if (unprintable(cp)) {
-			len = cp < 0x100
-				      ? (size_t)snprintf(piece, sizeof(piece), "\\x%02x", (unsigned)cp)
-				      : (size_t)snprintf(piece, sizeof(piece), "\\u{%x}", (unsigned)cp);
+			len = cp < 0x100 ? (size_t)snprintf(piece, sizeof(piece), "\\x%02x",
+							    (unsigned)cp)
+					 : (size_t)snprintf(piece, sizeof(piece), "\\u{%x}",
+							    (unsigned)cp);
 		} else {
 			memcpy(piece, p, n);
 			len = n;

@@ -14,7 +14,8 @@ struct env_config {
 };
 
 /* Makes the program's environment, NULL-terminated, in `arena`. TMPDIR is the private /tmp, PWD the
- * folder it starts in. A malformed --env is ERR_USAGE; one that is not set outside is passed over. */
+ * folder it starts in. A malformed --env is ERR_USAGE; one that is not set outside is passed over.
+ */
 bool env_make(const struct env_config *config, struct arena *arena, char ***ret_envp,
 	      struct err *err);
 

@@ -108,9 +108,9 @@ static bool parse_run_flag(struct run *r, int argc, char **argv, int *i)
 		return usage(r, name, "there is no such flag", "see `lnk sandbox run --help`");
 	}
 	if (run_flags[flag].metavar == NULL) {
-		return value == NULL ? run_flag(r, (enum run_flag)flag, NULL)
-				     : usage(r, name, "this flag takes no value",
-					     "leave the value out");
+		return value == NULL
+			       ? run_flag(r, (enum run_flag)flag, NULL)
+			       : usage(r, name, "this flag takes no value", "leave the value out");
 	}
 	if (value == NULL && *i + 1 >= argc) {
 		return usage(r, name, "this flag needs a value",
@@ -214,8 +214,7 @@ static bool read_spec(struct run *r)
 		.nflags = r->keys.n,
 	};
 	return spec_read(&input, &r->arena, &r->spec, r->errs) &&
-	       (r->spec.file == NULL ||
-		refuse_check(&r->spec, &r->machine, &r->arena, r->errs)) &&
+	       (r->spec.file == NULL || refuse_check(&r->spec, &r->machine, &r->arena, r->errs)) &&
 	       check_available(r);
 }
 
@@ -257,8 +256,8 @@ static bool kept_home(struct run *r, const char **ret_folder)
 			     "use letters, digits, \".\", \"_\" and \"-\" in name, 100 at most");
 	}
 	const char *folder = arena_printf(&r->arena, "%s/homes/%s", r->machine.state_folder, text);
-	if (!make_folders(folder, &r->arena) ||
-	    !resolve_path(folder, &r->arena, &at, &failure) || !at.exists) {
+	if (!make_folders(folder, &r->arena) || !resolve_path(folder, &r->arena, &at, &failure) ||
+	    !at.exists) {
 		return usage(r, "--keep-home",
 			     arena_printf(&r->arena, "cannot make %s: %s", folder, strerror(errno)),
 			     "make that folder writable for you");
@@ -279,11 +278,14 @@ static bool check_descriptors(struct run *r)
 
 		if (flags >= 0 && fstat(fd, &st) == 0 &&
 		    (S_ISDIR(st.st_mode) || (flags & O_PATH) != 0)) {
-			return usage(r, i < 3 ? NULL : "--fd",
-				     arena_printf(&r->arena, "descriptor %d is a folder or names a "
-						  "file without opening it", fd),
-				     "such a descriptor leads out of the sandbox: pass an open file, "
-				     "pipe or socket, or close it");
+			return usage(
+				r, i < 3 ? NULL : "--fd",
+				arena_printf(&r->arena,
+					     "descriptor %d is a folder or names a "
+					     "file without opening it",
+					     fd),
+				"such a descriptor leads out of the sandbox: pass an open file, "
+				"pipe or socket, or close it");
 		}
 	}
 	return true;

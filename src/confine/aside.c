@@ -74,8 +74,9 @@ enum aside aside_move(int base_fd, const char *rel, ino_t spare, char *ret_name,
 bool aside_is_written(int base_fd, const char *rel, int wait_ms)
 {
 	struct stat st;
-	auto_close int fd = sys_openat2(base_fd, rel, O_RDONLY | O_NONBLOCK | O_NOFOLLOW | O_CLOEXEC,
-					RESOLVE_NO_SYMLINKS | RESOLVE_BENEATH);
+	auto_close int fd =
+		sys_openat2(base_fd, rel, O_RDONLY | O_NONBLOCK | O_NOFOLLOW | O_CLOEXEC,
+			    RESOLVE_NO_SYMLINKS | RESOLVE_BENEATH);
 
 	if (fd < 0 || fstat(fd, &st) < 0 || !S_ISREG(st.st_mode)) {
 		return false;

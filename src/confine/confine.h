@@ -15,18 +15,18 @@ struct confine_config {
 	const struct plan *plan;
 	const struct machine *machine;
 	int landlock_abi;
-	char *const *argv;        /* the program's, NULL-terminated */
-	char *const *envp;        /* the program's, NULL-terminated */
-	const char *path;         /* the PATH that argv[0] is looked up in, inside */
-	const int *keep_fds;      /* --fd: descriptors that stay open besides 0 to 2 */
+	char *const *argv;   /* the program's, NULL-terminated */
+	char *const *envp;   /* the program's, NULL-terminated */
+	const char *path;    /* the PATH that argv[0] is looked up in, inside */
+	const int *keep_fds; /* --fd: descriptors that stay open besides 0 to 2 */
 	size_t nkeep_fds;
 };
 
 struct confine_result {
-	int status;               /* the exit status: the program's, or 128+n for a signal */
-	unsigned left;            /* entries that the program left in its private home, dot names
-				     aside */
-	struct err *notes;        /* what the user should look at; freed by the caller */
+	int status;        /* the exit status: the program's, or 128+n for a signal */
+	unsigned left;     /* entries that the program left in its private home, dot names
+			      aside */
+	struct err *notes; /* what the user should look at; freed by the caller */
 	unsigned nnotes;
 	char left_names[CONFINE_LEFT_MAX]; /* the first of them, each ended by NUL; hostile */
 };

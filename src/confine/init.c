@@ -221,7 +221,8 @@ static void obey(struct init *in)
 	struct wire m;
 
 	if (!wire_receive(in->config->supervisor, &m)) {
-		_exit(EXIT_FAILURE); /* the supervisor is gone; the kernel ends everything in here */
+		_exit(EXIT_FAILURE); /* the supervisor is gone; the kernel ends everything in here
+				      */
 	}
 	if (m.kind == WIRE_SIGNAL) {
 		kill(in->program, m.number);
@@ -259,8 +260,8 @@ static void __attribute__((noreturn)) serve(struct init *in)
 
 void init_main(const struct init_config *config)
 {
-	struct init in = {.config = config, .loader_rules = -1, .signals = -1,
-			  .warden = {.fd = -1}};
+	struct init in = {
+		.config = config, .loader_rules = -1, .signals = -1, .warden = {.fd = -1}};
 	sigset_t child;
 
 	sigemptyset(&child);

@@ -11,8 +11,8 @@
 struct init_config {
 	const struct confine_config *confine;
 	struct warden *warden;
-	int supervisor;        /* init's end of the wire */
-	const sigset_t *mask;  /* the signal mask that the program starts with */
+	int supervisor;       /* init's end of the wire */
+	const sigset_t *mask; /* the signal mask that the program starts with */
 };
 
 /* Never returns. Should: hold no descriptor but 0 to 2, the wire, the warden's end and the loader

@@ -89,8 +89,8 @@ static bool add_rule(int ruleset, int fd, uint64_t allowed)
 static bool allow_path(int ruleset, const struct plan_op *op, uint64_t known, struct err *err)
 {
 	struct stat st;
-	auto_close int fd = sys_openat2(AT_FDCWD, op->path, O_PATH | O_CLOEXEC,
-					RESOLVE_NO_SYMLINKS);
+	auto_close int fd =
+		sys_openat2(AT_FDCWD, op->path, O_PATH | O_CLOEXEC, RESOLVE_NO_SYMLINKS);
 
 	if (fd < 0 && (op->flags & PLAN_OPTIONAL) != 0 && (errno == ENOENT || errno == EACCES)) {
 		return true;
@@ -110,15 +110,16 @@ static bool allow_path(int ruleset, const struct plan_op *op, uint64_t known, st
 	return true;
 }
 
-/* A file of no file system (a memfd) is not judged by Landlock, so one that can be executed would be
- * a way around the list of commands. */
+/* A file of no file system (a memfd) is not judged by Landlock, so one that can be executed would
+ * be a way around the list of commands. */
 static bool close_memory_file(int fd, mode_t mode, struct err *err)
 {
 	if (fchmod(fd, mode & 0666) == 0 && fcntl(fd, F_ADD_SEALS, SEAL_EXEC) == 0) {
 		return true;
 	}
 	err_set(err, ERR_SETUP, errno,
-		"descriptor %d is a file in memory that could be executed, which [commands] forbids",
+		"descriptor %d is a file in memory that could be executed, which [commands] "
+		"forbids",
 		fd);
 	return err_hint(err, "pass a file or a pipe instead");
 }
@@ -184,8 +185,7 @@ bool landlock_confine(const struct plan *plan, int abi, const int *fds, size_t n
 		}
 	}
 	for (size_t i = 0; i < nfds; i++) {
-		if (!allow_descriptor(ruleset, fds[i], known, plan->commands_listed,
-				      err)) {
+		if (!allow_descriptor(ruleset, fds[i], known, plan->commands_listed, err)) {
 			return false;
 		}
 	}

@@ -21,8 +21,8 @@ static bool close_one(int misc, const struct plan_op *op, unsigned number, struc
 {
 	unsigned char header[HEADER_BYTES];
 	char rule[RULE_MAX];
-	auto_close int fd = sys_openat2(AT_FDCWD, op->path, O_RDONLY | O_CLOEXEC,
-					RESOLVE_NO_SYMLINKS);
+	auto_close int fd =
+		sys_openat2(AT_FDCWD, op->path, O_RDONLY | O_CLOEXEC, RESOLVE_NO_SYMLINKS);
 
 	if (fd < 0 || fd_read_all(fd, header, sizeof(header)) != (ssize_t)sizeof(header)) {
 		err_set(err, ERR_SETUP, errno, "cannot read the loader %s", op->path);

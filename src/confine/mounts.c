@@ -25,7 +25,7 @@
 
 struct builder {
 	struct skeleton skeleton;
-	unsigned kept;       /* own files and folders that had to be bound over a system's */
+	unsigned kept; /* own files and folders that had to be bound over a system's */
 	bool guarded_ready;
 	bool as_root;
 	struct warden_init *warden;
@@ -62,7 +62,8 @@ static bool set_attr(int mount, uint64_t attr, bool recursive)
 {
 	struct mount_attr a = {.attr_set = attr, .propagation = 1UL << 18 /* MS_PRIVATE */};
 
-	return sys_mount_setattr(mount, "", AT_EMPTY_PATH | (recursive ? AT_RECURSIVE : 0), &a) == 0;
+	return sys_mount_setattr(mount, "", AT_EMPTY_PATH | (recursive ? AT_RECURSIVE : 0), &a) ==
+	       0;
 }
 
 static bool do_folder(struct builder *b, const struct plan_op *op)
@@ -100,8 +101,8 @@ static bool own_file(struct builder *b, const struct plan_op *op, const char *te
 	if (!write_own(b, kept, text, len, op->mode)) {
 		return fail(b, op, "make");
 	}
-	auto_close int mount = sys_open_tree(b->skeleton.root, kept + 1,
-					     OPEN_TREE_CLONE | OPEN_TREE_CLOEXEC);
+	auto_close int mount =
+		sys_open_tree(b->skeleton.root, kept + 1, OPEN_TREE_CLONE | OPEN_TREE_CLOEXEC);
 	return (mount >= 0 && set_attr(mount, ATTR_BASE | MOUNT_ATTR_RDONLY, false) &&
 		skeleton_attach(&b->skeleton, mount, op->path, false, true)) ||
 	       fail(b, op, "put our own file at");
@@ -141,8 +142,8 @@ static bool do_private(struct builder *b, const struct plan_op *op)
 	if (mkdirat(b->skeleton.root, kept + 1, op->mode) < 0) {
 		return fail(b, op, "make a private");
 	}
-	auto_close int mount = sys_open_tree(b->skeleton.root, kept + 1,
-					     OPEN_TREE_CLONE | OPEN_TREE_CLOEXEC);
+	auto_close int mount =
+		sys_open_tree(b->skeleton.root, kept + 1, OPEN_TREE_CLONE | OPEN_TREE_CLOEXEC);
 	return (mount >= 0 && skeleton_attach(&b->skeleton, mount, op->path, true, false)) ||
 	       fail(b, op, "make a private");
 }
@@ -181,8 +182,8 @@ static bool do_bind(struct builder *b, const struct plan_op *op)
 		return ((op->flags & PLAN_OPTIONAL) != 0 && gone) || fail(b, op, "open");
 	}
 	uint64_t attr = ATTR_BASE | ((op->flags & PLAN_READ_ONLY) != 0 ? MOUNT_ATTR_RDONLY : 0);
-	auto_close int mount = sys_open_tree(source, "", OPEN_TREE_CLONE | OPEN_TREE_CLOEXEC |
-								 AT_EMPTY_PATH | AT_RECURSIVE);
+	auto_close int mount = sys_open_tree(
+		source, "", OPEN_TREE_CLONE | OPEN_TREE_CLOEXEC | AT_EMPTY_PATH | AT_RECURSIVE);
 	if (mount < 0 || !set_attr(mount, attr, true)) {
 		return fail(b, op, "bind");
 	}
@@ -350,10 +351,8 @@ static bool do_devices(struct builder *b, const struct plan_op *op, const char *
 		const char *name;
 		const char *to;
 	} links[] = {
-		{"dev/ptmx", "pts/ptmx"},
-		{"dev/fd", "/proc/self/fd"},
-		{"dev/stdin", "/proc/self/fd/0"},
-		{"dev/stdout", "/proc/self/fd/1"},
+		{"dev/ptmx", "pts/ptmx"},          {"dev/fd", "/proc/self/fd"},
+		{"dev/stdin", "/proc/self/fd/0"},  {"dev/stdout", "/proc/self/fd/1"},
 		{"dev/stderr", "/proc/self/fd/2"},
 	};
 	if (!device_nodes(b, op, console)) {
@@ -372,7 +371,8 @@ static bool do_devices(struct builder *b, const struct plan_op *op, const char *
 	struct plan_op at_mq = {.path = "/dev/mqueue"};
 	auto_close int mq = mounts_new("mqueue", ATTR_BASE | MOUNT_ATTR_NOEXEC, NULL);
 	/* POSIX queues are an option of the kernel (CONFIG_POSIX_MQUEUE). */
-	return (mq < 0 && errno == ENODEV) || (mq >= 0 && skeleton_attach(&b->skeleton, mq, at_mq.path, true, true)) ||
+	return (mq < 0 && errno == ENODEV) ||
+	       (mq >= 0 && skeleton_attach(&b->skeleton, mq, at_mq.path, true, true)) ||
 	       fail(b, &at_mq, "mount message queues at");
 }
 
@@ -446,7 +446,8 @@ bool mounts_enter(struct err *err)
 
 bool mounts_build(const struct plan *plan, struct warden_init *warden, struct err *err)
 {
-	struct builder b = {.skeleton = {.root = -1}, .warden = warden, .err = err, .as_root = plan->as_root};
+	struct builder b = {
+		.skeleton = {.root = -1}, .warden = warden, .err = err, .as_root = plan->as_root};
 	mode_t mask = umask(0);
 
 	bool ok = new_root(&b, plan->private_bytes);

@@ -29,7 +29,8 @@ pid_t namespaces_clone(int *ret_pidfd, struct err *err)
 	if (pid < 0) {
 		int sys = errno;
 
-		err_set(err, ERR_SETUP, sys, "cannot make the sandbox's user namespace and those in it");
+		err_set(err, ERR_SETUP, sys,
+			"cannot make the sandbox's user namespace and those in it");
 		kernel_explain("clone", sys, err->hint, sizeof(err->hint));
 		return -1;
 	}

@@ -26,7 +26,7 @@ struct attempt {
 /* As execvp(3): a file of unknown format is a script of sh. */
 static void run_as_script(const struct attempt *a, char **shell_argv)
 {
-	shell_argv[0] = (char *)(uintptr_t)"sh";
+	shell_argv[0] = (char *)(uintptr_t) "sh";
 	shell_argv[1] = (char *)(uintptr_t)a->tried;
 	execve("/bin/sh", shell_argv, a->config->envp);
 }
@@ -84,9 +84,12 @@ static bool explain(const struct attempt *a, struct err *err)
 		if (a->tried[0] != '\0' && stat(a->tried, &st) == 0) {
 			err_set(err, ERR_NOT_FOUND, 0,
 				"%s cannot start: its interpreter or loader is closed or does not "
-				"exist", a->tried);
-			return err_hint(err, "its first line (`head -1 %s`) names the interpreter: "
-					     "open its folder with read in [files]", a->tried);
+				"exist",
+				a->tried);
+			return err_hint(err,
+					"its first line (`head -1 %s`) names the interpreter: "
+					"open its folder with read in [files]",
+					a->tried);
 		}
 		err_set(err, ERR_NOT_FOUND, 0, "%s: no such program in the sandbox", name);
 		return err_hint(err, "it may lie in a closed folder: open that with read in "

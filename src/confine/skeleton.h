@@ -11,7 +11,7 @@
 #include <sys/types.h>
 
 struct skeleton {
-	int root;             /* the tmpfs's root folder */
+	int root; /* the tmpfs's root folder */
 	struct arena arena;
 	struct str_set own;   /* folders made here: lookups through them meet no link */
 	struct str_set bound; /* of those, where a file system of the host was attached since */

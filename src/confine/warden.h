@@ -70,7 +70,7 @@ enum warden_news {
 	WARDEN_READY,  /* placeholders and watches stand; said once */
 	WARDEN_FAILED, /* err is filled. Before WARDEN_READY: set-up failed, nothing is left on
 			  disk. After it: a name could not be kept closed, init has been killed */
-	WARDEN_NOTE, /* a note for the user was added to `notes` */
+	WARDEN_NOTE,   /* a note for the user was added to `notes` */
 	WARDEN_DONE, /* nothing lives and the placeholders are removed; said again if read again */
 	WARDEN_GONE, /* killed: end the run, then warden_finish */
 };

@@ -1,5 +1,6 @@
 /* Inside confine/ only: what init and the supervisor say to each other over a SOCK_SEQPACKET
- * pair. One message is one struct, written and read whole; neither end is in the program's reach. */
+ * pair. One message is one struct, written and read whole; neither end is in the program's reach.
+ */
 #ifndef LNK_CONFINE_WIRE_H
 #define LNK_CONFINE_WIRE_H
 
@@ -11,8 +12,8 @@ enum wire_kind {
 	WIRE_STOPPED,    /* number: the signal that stopped the program */
 	WIRE_ENDED,      /* number: wait status; left, names */
 	/* supervisor to init */
-	WIRE_SIGNAL,     /* number: send it to the program */
-	WIRE_CONTINUE,   /* lnk was continued: the program goes on too */
+	WIRE_SIGNAL,   /* number: send it to the program */
+	WIRE_CONTINUE, /* lnk was continued: the program goes on too */
 };
 
 struct wire {

@@ -25,8 +25,7 @@ void build_op(struct build *b, struct plan_op op);
 /* Keeps the folders between `base`, a folder that is written, and `path` in their places: a mount
  * protects a name only as long as no folder above it is renamed. What lies in a pinned folder
  * needs none. Before the operation on `path` itself. */
-void build_anchors(struct build *b, const char *base, const char *path,
-		   const struct origin *from);
+void build_anchors(struct build *b, const char *base, const char *path, const struct origin *from);
 
 /* Plans the links on the way to a path, each once. */
 void build_links(struct build *b, const struct path_info *at, const struct origin *from);

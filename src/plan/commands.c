@@ -14,8 +14,9 @@ static const char *parent_of(struct build *b, const char *path)
 {
 	const char *slash = strrchr(path, '/');
 
-	return slash == NULL || slash == path ? "/"
-					      : arena_strndup(b->arena, path, (size_t)(slash - path));
+	return slash == NULL || slash == path
+		       ? "/"
+		       : arena_strndup(b->arena, path, (size_t)(slash - path));
 }
 
 static bool in_program_folder(struct build *b, const char *path)
@@ -48,8 +49,8 @@ static bool is_listed(const struct build *b, const char *real)
 	for (size_t i = 0; i < b->facts->commands.n; i++) {
 		const struct program_fact *c = &b->facts->commands.v[i];
 
-		if (c->found && (c->folder ? path_within(real, c->at.real)
-					   : str_eq(real, c->at.real))) {
+		if (c->found &&
+		    (c->folder ? path_within(real, c->at.real) : str_eq(real, c->at.real))) {
 			return true;
 		}
 	}
@@ -62,9 +63,8 @@ static void empty_program_folders(struct build *b)
 		const char *path = b->facts->program_folders.v[i].real;
 
 		if (!listed_folder(b, path)) {
-			build_op(b, (struct plan_op){.kind = PLAN_PRIVATE,
-						     .path = path,
-						     .mode = 0755});
+			build_op(b, (struct plan_op){
+					    .kind = PLAN_PRIVATE, .path = path, .mode = 0755});
 		}
 	}
 }
@@ -81,8 +81,7 @@ static void seal_program_folders(struct build *b)
 }
 
 /* A listed file that the program could write stays as it is: its own content decides what runs. */
-static void keep_program(struct build *b, const struct program_fact *c,
-			 const struct origin *from)
+static void keep_program(struct build *b, const struct program_fact *c, const struct origin *from)
 {
 	const char *base = NULL;
 
@@ -119,7 +118,8 @@ static void script_note(struct build *b, const struct program_fact *c)
 	if (missing != NULL) {
 		build_note(b, c->item != NULL ? &c->item->from : &nowhere,
 			   "%s is a script for %s, which [commands] does not list; add \"%s\" to "
-			   "allow", build_tilde(b, c->at.name), missing, path_base(missing));
+			   "allow",
+			   build_tilde(b, c->at.name), missing, path_base(missing));
 	}
 }
 
@@ -154,11 +154,12 @@ static void loaders(struct build *b)
 	struct str_set seen = {.cap = 0};
 
 	if (!f->binfmt || !kernel_at_least(&f->kernel, BINFMT_MAJOR, BINFMT_MINOR)) {
-		build_note(b, &nowhere,
-			   "this kernel (%d.%d) has no binfmt_misc for user namespaces (Linux 6.7, "
-			   "module binfmt_misc): a listed program can start an unlisted one through "
-			   "the dynamic loader; see `lnk sandbox doctor`",
-			   f->kernel.major, f->kernel.minor);
+		build_note(
+			b, &nowhere,
+			"this kernel (%d.%d) has no binfmt_misc for user namespaces (Linux 6.7, "
+			"module binfmt_misc): a listed program can start an unlisted one through "
+			"the dynamic loader; see `lnk sandbox doctor`",
+			f->kernel.major, f->kernel.minor);
 		return;
 	}
 	for (size_t i = 0; i < f->loaders.n; i++) {
@@ -200,8 +201,9 @@ static const char *folder_to_open(struct build *b, const char *file)
 /* PROGRAM, or the interpreter it needs, lies where the sandbox cannot see it. */
 static void closed_note(struct build *b, const char *what, const char *real)
 {
-	build_note(b, &nowhere, "%s is %s, in a closed folder; to open it: read = [\"%s\"] in [files]",
-		   what, build_tilde(b, real), folder_to_open(b, real));
+	build_note(b, &nowhere,
+		   "%s is %s, in a closed folder; to open it: read = [\"%s\"] in [files]", what,
+		   build_tilde(b, real), folder_to_open(b, real));
 }
 
 static void program_notes(struct build *b)
@@ -239,8 +241,10 @@ static void check_program(struct build *b, const char *program)
 
 	if (spec->file != NULL && !spec->value[SPEC_COMMANDS_ALLOW].set) {
 		refuse_program(b, ERR_NOT_PERMITTED,
-			       arena_printf(b->arena, "%s may not run: %s has no [commands], so "
-					    "nothing runs", program, spec->file),
+			       arena_printf(b->arena,
+					    "%s may not run: %s has no [commands], so "
+					    "nothing runs",
+					    program, spec->file),
 			       arena_printf(b->arena, "add to it: [commands] allow = [\"%s\"]",
 					    path_base(program)));
 		return;
@@ -257,12 +261,14 @@ static void check_program(struct build *b, const char *program)
 		return;
 	}
 	if (b->plan->commands_listed && !is_listed(b, p->at.real)) {
-		const char *shown = strchr(program, '/') != NULL ? build_tilde(b, p->at.name)
-								 : program;
+		const char *shown =
+			strchr(program, '/') != NULL ? build_tilde(b, p->at.name) : program;
 
 		refuse_program(b, ERR_NOT_PERMITTED,
-			       arena_printf(b->arena, "%s may not run: it is not in allow of "
-					    "[commands]", program),
+			       arena_printf(b->arena,
+					    "%s may not run: it is not in allow of "
+					    "[commands]",
+					    program),
 			       arena_printf(b->arena, "add \"%s\" to allow", shown));
 	}
 }
@@ -271,8 +277,7 @@ void build_commands(struct build *b)
 {
 	const struct spec_value *allow = &b->spec->value[SPEC_COMMANDS_ALLOW];
 
-	b->plan->commands_listed =
-		allow->set && !(allow->n == 1 && str_eq(allow->v[0].text, "*"));
+	b->plan->commands_listed = allow->set && !(allow->n == 1 && str_eq(allow->v[0].text, "*"));
 	if (b->options->program != NULL) {
 		check_program(b, b->options->program);
 	}

@@ -117,9 +117,9 @@ static void read_pointer(struct dot_fact *dot, struct arena *arena)
 	char *common = first_line(arena_printf(arena, "%s/commondir", dot->git_folder), arena);
 	if (common != NULL) {
 		dot->git_common = resolve_from(dot->git_folder, common, arena);
-		dot->git_mutual = dot->git_common != NULL &&
-				  worktree_points_back(dot->git_folder, dot->git_common,
-						       dot->at.real, arena);
+		dot->git_mutual =
+			dot->git_common != NULL &&
+			worktree_points_back(dot->git_folder, dot->git_common, dot->at.real, arena);
 	} else {
 		dot->git_common = dot->git_folder;
 		dot->git_mutual = submodule_points_back(dot->git_folder, dot->at.real, arena);

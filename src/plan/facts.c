@@ -77,12 +77,13 @@ static void command_facts(const struct spec *spec, const struct machine *machine
 static void system_facts(struct arena *arena, struct facts *f)
 {
 	static const char *const programs[] = {
-		"/usr/local/sbin", "/usr/local/bin", "/usr/sbin",      "/usr/bin",
+		"/usr/local/sbin", "/usr/local/bin", "/usr/sbin",        "/usr/bin",
 		"/sbin",           "/bin",           "/usr/local/games", "/usr/games",
 	};
 	static const char *const loaders[] = {
-		"/lib64/ld-linux-x86-64.so.2", "/lib/ld-linux.so.2",      "/lib/ld-linux-aarch64.so.1",
-		"/libx32/ld-linux-x32.so.2",   "/lib/ld-linux-armhf.so.3", "/lib/ld-musl-x86_64.so.1",
+		"/lib64/ld-linux-x86-64.so.2", "/lib/ld-linux.so.2",
+		"/lib/ld-linux-aarch64.so.1",  "/libx32/ld-linux-x32.so.2",
+		"/lib/ld-linux-armhf.so.3",    "/lib/ld-musl-x86_64.so.1",
 		"/lib/ld-musl-i386.so.1",      "/lib/ld-musl-aarch64.so.1",
 	};
 	struct err ignored;

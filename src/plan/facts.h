@@ -15,34 +15,34 @@ extern const char *const dot_names[];
 
 /* One dot name of one write folder. */
 struct dot_fact {
-	struct path_info at;     /* resolved; .exists says whether the target does */
-	bool there;              /* something (a link too) has the name */
+	struct path_info at; /* resolved; .exists says whether the target does */
+	bool there;          /* something (a link too) has the name */
 	bool is_link;
 	/* Where a pointer file `.git` (worktree, submodule) leads; NULL when it is none. */
-	const char *git_folder;  /* resolved: the worktree's or submodule's own folder */
-	const char *git_common;  /* resolved: the repository's; equals git_folder in a submodule */
-	bool git_mutual;         /* that folder points back to this file */
+	const char *git_folder; /* resolved: the worktree's or submodule's own folder */
+	const char *git_common; /* resolved: the repository's; equals git_folder in a submodule */
+	bool git_mutual;        /* that folder points back to this file */
 };
 
 /* One entry of read, write or hide. */
 struct path_fact {
 	const struct spec_item *item;
 	struct path_info at;
-	bool writable;                  /* write entries: the user may write it */
-	struct dot_fact dots[DOT_NAMES];/* write folders only */
+	bool writable;                   /* write entries: the user may write it */
+	struct dot_fact dots[DOT_NAMES]; /* write folders only */
 };
 
 /* One program file: an entry of [commands] allow, or PROGRAM. */
 struct program_fact {
 	const struct spec_item *item; /* NULL for PROGRAM */
 	bool found;
-	bool folder;                  /* a folder of programs */
-	struct path_info at;          /* when found */
-	const char *loader;           /* PT_INTERP of an ELF file, resolved; NULL when static */
-	const char *script;           /* interpreter of a #! line, as written; NULL when none */
-	const char *script_real;      /* resolved; NULL when it does not exist */
-	const char *script_arg;       /* its one argument; NULL when none */
-	const char *script_arg_real;  /* for `env NAME`: NAME's file on PATH; NULL when none */
+	bool folder;                 /* a folder of programs */
+	struct path_info at;         /* when found */
+	const char *loader;          /* PT_INTERP of an ELF file, resolved; NULL when static */
+	const char *script;          /* interpreter of a #! line, as written; NULL when none */
+	const char *script_real;     /* resolved; NULL when it does not exist */
+	const char *script_arg;      /* its one argument; NULL when none */
+	const char *script_arg_real; /* for `env NAME`: NAME's file on PATH; NULL when none */
 };
 
 /* A bound Unix socket that lies in a granted path. */
@@ -71,22 +71,23 @@ struct facts {
 	FACT_LIST(struct program_fact) commands;
 	struct program_fact program;
 	FACT_LIST(struct socket_fact) sockets;
-	FACT_LIST(struct path_info) system;         /* system folders, links as links */
+	FACT_LIST(struct path_info) system;          /* system folders, links as links */
 	FACT_LIST(struct path_info) program_folders; /* /usr/bin and its kin, existing, real */
-	FACT_LIST(struct path_info) loaders;        /* loaders of this machine */
-	FACT_LIST(const char *) secrets;            /* files of the system that are not for everybody,
-						       but that this user can read */
-	FACT_LIST(const char *) ssh_copies;         /* client configuration to own */
+	FACT_LIST(struct path_info) loaders;         /* loaders of this machine */
+	FACT_LIST(const char *)
+	secrets;                            /* files of the system that are not for everybody,
+					       but that this user can read */
+	FACT_LIST(const char *) ssh_copies; /* client configuration to own */
 	struct path_info resolv_conf, hosts, nsswitch;
-	const char *console;  /* the caller's terminal, NULL when there is none */
-	uint64_t memory_bytes;/* of the machine */
-	bool binfmt;          /* the kernel has binfmt_misc; looked up when commands are listed */
+	const char *console;   /* the caller's terminal, NULL when there is none */
+	uint64_t memory_bytes; /* of the machine */
+	bool binfmt;           /* the kernel has binfmt_misc; looked up when commands are listed */
 	struct kernel_facts kernel;
 };
 
 struct facts_wanted {
-	const char *program;   /* argv[0] of the program; NULL to only look at the spec */
-	bool any_program;      /* no list of commands */
+	const char *program; /* argv[0] of the program; NULL to only look at the spec */
+	bool any_program;    /* no list of commands */
 };
 
 /* Looks everything up. Strings live in `arena`. */

@@ -12,9 +12,9 @@
 struct grant {
 	const char *path; /* resolved */
 	bool write;
-	bool pin;         /* a PIN instead of a BIND: it lies in a write folder */
-	bool link_only;   /* PIN of a link that leads to a hidden path */
-	bool missing;     /* PIN of a dot name that is not there: a placeholder */
+	bool pin;       /* a PIN instead of a BIND: it lies in a write folder */
+	bool link_only; /* PIN of a link that leads to a hidden path */
+	bool missing;   /* PIN of a dot name that is not there: a placeholder */
 	dev_t dev;
 	ino_t ino;
 	struct origin from;
@@ -60,16 +60,20 @@ static void pin(struct build *b, struct grants *g, const char *path, bool missin
 
 /* Links on the way of a path that has to stay what it is, where they lie in a write folder: each
  * is pinned as the link it was when it was followed. */
-static void pin_links(struct build *b, struct grants *g, const struct path_info *at,
-		      bool link_only, const struct origin *from)
+static void pin_links(struct build *b, struct grants *g, const struct path_info *at, bool link_only,
+		      const struct origin *from)
 {
 	for (size_t i = 0; i < at->links.n; i++) {
 		const struct path_link *l = &at->links.v[i];
 
 		if (build_in_write(b, l->path)) {
-			add(b, g, (struct grant){.path = l->path, .pin = true, .dev = l->dev,
-						 .ino = l->ino, .link_only = link_only,
-						 .from = *from});
+			add(b, g,
+			    (struct grant){.path = l->path,
+					   .pin = true,
+					   .dev = l->dev,
+					   .ino = l->ino,
+					   .link_only = link_only,
+					   .from = *from});
 		}
 	}
 }
@@ -127,7 +131,8 @@ static void show_submodule(struct build *b, struct grants *g, const struct path_
 	open_folder(b, g, git->git_folder, false, from);
 	build_note(b, from,
 		   "%s is a submodule; to commit in it, name the folder of the repository that "
-		   "holds it in write and write_dot_files", build_tilde(b, w->at.real));
+		   "holds it in write and write_dot_files",
+		   build_tilde(b, w->at.real));
 }
 
 static void git_pointer(struct build *b, struct grants *g, const struct path_fact *w,
@@ -188,12 +193,13 @@ static void dot_names_of(struct build *b, struct grants *g, const struct path_fa
 		if (dot->is_link) {
 			pin_links(b, g, &dot->at, false, &w->item->from);
 		} else {
-			add(b, g, (struct grant){.path = below(b, w->at.real, dot_names[i]),
-						 .pin = true,
-						 .missing = !dot->there,
-						 .dev = dot->at.dev,
-						 .ino = dot->at.ino,
-						 .from = w->item->from});
+			add(b, g,
+			    (struct grant){.path = below(b, w->at.real, dot_names[i]),
+					   .pin = true,
+					   .missing = !dot->there,
+					   .dev = dot->at.dev,
+					   .ino = dot->at.ino,
+					   .from = w->item->from});
 		}
 		if (dot->is_link && build_in_write(b, dot->at.real)) {
 			pin(b, g, dot->at.real, !dot->at.exists, &w->item->from);
@@ -246,8 +252,12 @@ static void write_entry(struct build *b, struct grants *g, const struct path_fac
 		return;
 	}
 	build_links(b, &w->at, &w->item->from);
-	add(b, g, (struct grant){.path = w->at.real, .write = true, .dev = w->at.dev,
-				 .ino = w->at.ino, .from = w->item->from});
+	add(b, g,
+	    (struct grant){.path = w->at.real,
+			   .write = true,
+			   .dev = w->at.dev,
+			   .ino = w->at.ino,
+			   .from = w->item->from});
 	if (S_ISDIR(w->at.mode)) {
 		dot_names_of(b, g, w);
 	} else if (S_ISREG(w->at.mode)) {
@@ -270,11 +280,12 @@ static void read_entry(struct build *b, struct grants *g, const struct path_fact
 	if (!r->at.exists) {
 		return;
 	}
-	add(b, g, (struct grant){.path = r->at.real,
-				 .pin = build_in_write(b, r->at.real),
-				 .dev = r->at.dev,
-				 .ino = r->at.ino,
-				 .from = r->item->from});
+	add(b, g,
+	    (struct grant){.path = r->at.real,
+			   .pin = build_in_write(b, r->at.real),
+			   .dev = r->at.dev,
+			   .ino = r->at.ino,
+			   .from = r->item->from});
 }
 
 /* Where a pin of a read entry coincides with a write entry, the write entry wins. */
@@ -329,7 +340,8 @@ static void keep_private(struct build *b, const char *opened)
 
 	for (size_t i = 0; i < ARRAY_LEN(folders); i++) {
 		if (path_within(folders[i], opened) && !str_eq(folders[i], opened)) {
-			build_op(b, (struct plan_op){.kind = PLAN_PRIVATE, .path = folders[i],
+			build_op(b, (struct plan_op){.kind = PLAN_PRIVATE,
+						     .path = folders[i],
 						     .mode = 01777});
 		}
 	}
@@ -351,8 +363,9 @@ static void plan_grants(struct build *b, struct grants *g)
 		anchor(b, base, grant->path, &grant->from);
 		if (grant->pin) {
 			op.base = base == NULL ? NULL : base->path;
-			op.flags = base == NULL ? PLAN_OPTIONAL
-						: PLAN_GUARDED | (grant->missing ? PLAN_MISSING : 0);
+			op.flags = base == NULL
+					   ? PLAN_OPTIONAL
+					   : PLAN_GUARDED | (grant->missing ? PLAN_MISSING : 0);
 			op.flags |= grant->link_only ? PLAN_LINK_ONLY : 0;
 			op.dev = grant->dev;
 			op.ino = grant->ino;
@@ -408,8 +421,12 @@ static void cover(struct build *b, const struct grants *g, const struct path_inf
 		  const struct origin *from)
 {
 	const struct grant *base = base_of(g, at->real);
-	struct plan_op op = {.kind = PLAN_COVER, .path = at->real, .flags = PLAN_OPTIONAL,
-			     .dev = at->dev, .ino = at->ino, .from = *from};
+	struct plan_op op = {.kind = PLAN_COVER,
+			     .path = at->real,
+			     .flags = PLAN_OPTIONAL,
+			     .dev = at->dev,
+			     .ino = at->ino,
+			     .from = *from};
 
 	if (base != NULL) {
 		anchor(b, base, at->real, from);
@@ -464,8 +481,7 @@ static void link_folders(struct build *b, const struct grants *g)
 	for (size_t i = 0; i < m->link_folders.n; i++) {
 		const struct path_info *at = &m->link_folders.v[i];
 
-		if (base_of(g, at->real) != NULL &&
-		    (at->exists || build_in_write(b, at->real))) {
+		if (base_of(g, at->real) != NULL && (at->exists || build_in_write(b, at->real))) {
 			cover(b, g, at, &nowhere);
 		}
 	}
@@ -477,9 +493,8 @@ static void sockets(struct build *b, const struct grants *g)
 		const char *path = b->facts->sockets.v[i].path;
 
 		anchor(b, base_of(g, path), path, &nowhere);
-		build_op(b, (struct plan_op){.kind = PLAN_COVER,
-					     .path = path,
-					     .flags = PLAN_OPTIONAL});
+		build_op(b, (struct plan_op){
+				    .kind = PLAN_COVER, .path = path, .flags = PLAN_OPTIONAL});
 	}
 }
 

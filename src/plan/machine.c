@@ -69,8 +69,8 @@ static void read_link_folders(struct machine *m, char *const *envp, struct arena
 
 	for (size_t i = 0; i < ARRAY_LEN(xdg); i++) {
 		const char *plain = arena_printf(arena, "%s/%s", m->home.name, xdg[i].below_home);
-		const char *folder = arena_printf(arena, "%s/link",
-						  env_folder(envp, xdg[i].variable, plain));
+		const char *folder =
+			arena_printf(arena, "%s/link", env_folder(envp, xdg[i].variable, plain));
 
 		add_path(&m->link_folders, folder, true, arena);
 		if (str_eq(xdg[i].variable, "XDG_STATE_HOME")) {
@@ -99,8 +99,19 @@ static void read_socket_folders(struct machine *m, char *const *envp, struct are
 static void read_system_folders(struct machine *m, struct arena *arena)
 {
 	static const char *const folders[] = {
-		"/usr", "/bin", "/sbin", "/lib", "/lib32", "/lib64", "/libx32", "/etc", "/opt",
-		"/nix/store", "/gnu/store", "/run/current-system", "/home/linuxbrew/.linuxbrew",
+		"/usr",
+		"/bin",
+		"/sbin",
+		"/lib",
+		"/lib32",
+		"/lib64",
+		"/libx32",
+		"/etc",
+		"/opt",
+		"/nix/store",
+		"/gnu/store",
+		"/run/current-system",
+		"/home/linuxbrew/.linuxbrew",
 	};
 
 	for (size_t i = 0; i < ARRAY_LEN(folders); i++) {

@@ -20,18 +20,19 @@ struct machine_paths {
 struct machine {
 	uid_t uid;
 	gid_t gid;
-	const char *user;          /* login name, from $USER; "user" when unset */
-	struct path_info home;     /* $HOME */
-	struct path_info cwd;      /* name: $PWD when it is this folder, else getcwd */
-	const char *path;          /* $PATH as it is; a default when unset */
-	struct machine_paths path_folders; /* its absolute entries, resolved, in order, that exist */
+	const char *user;      /* login name, from $USER; "user" when unset */
+	struct path_info home; /* $HOME */
+	struct path_info cwd;  /* name: $PWD when it is this folder, else getcwd */
+	const char *path;      /* $PATH as it is; a default when unset */
+	struct machine_paths
+		path_folders; /* its absolute entries, resolved, in order, that exist */
 	struct machine_paths link_folders; /* Link's settings and agents' folders: `link` in the XDG
 					      config, data, state and cache homes (exist or not) */
 	struct machine_paths socket_folders; /* /tmp /run /var/run /var/folders $XDG_RUNTIME_DIR
 						$TMPDIR, those that are set */
 	struct machine_paths system_folders; /* read-only system: /usr /bin … those that exist */
-	struct str_set *resolved;  /* what machine_resolve has answered */
-	const char *state_folder;  /* Link's state folder by name: $XDG_STATE_HOME/link */
+	struct str_set *resolved;            /* what machine_resolve has answered */
+	const char *state_folder;            /* Link's state folder by name: $XDG_STATE_HOME/link */
 };
 
 /* Reads `envp` and the file system. No HOME, or one that is not absolute: an error with a hint. */

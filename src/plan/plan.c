@@ -25,8 +25,7 @@ void build_links(struct build *b, const struct path_info *at, const struct origi
 	}
 }
 
-void build_anchors(struct build *b, const char *base, const char *path,
-		   const struct origin *from)
+void build_anchors(struct build *b, const char *base, const char *path, const struct origin *from)
 {
 	size_t at = str_eq(base, "/") ? 0 : strlen(base);
 
@@ -146,7 +145,8 @@ static void kernel_fences(struct build *b)
 		build_note(b, &nowhere,
 			   "this kernel's Landlock (ABI %d) does not confine signals and abstract "
 			   "sockets (needs Linux 6.12): the program can send signals to this "
-			   "terminal's job; see `lnk sandbox doctor`", f->kernel.landlock_abi);
+			   "terminal's job; see `lnk sandbox doctor`",
+			   f->kernel.landlock_abi);
 	}
 }
 
@@ -164,7 +164,8 @@ static void working_folder(struct build *b)
 		b->plan->cwd = b->plan->home;
 		build_note(b, &nowhere,
 			   "the current folder %s is closed, so the program starts in its private "
-			   "home; to open it: write = [\"%s\"] in [files]", shown, shown);
+			   "home; to open it: write = [\"%s\"] in [files]",
+			   shown, shown);
 	}
 }
 

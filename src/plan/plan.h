@@ -10,29 +10,29 @@
 #include <stdio.h>
 
 enum plan_kind {
-	PLAN_FOLDER,    /* a folder `path` of our own, `mode` */
-	PLAN_FILE,      /* a read-only file of our own with `text` */
-	PLAN_LINK,      /* a symbolic link of our own to `text`; one that is there already is kept */
-	PLAN_PRIVATE,   /* an empty folder of the sandbox's own, `mode`; gone with the run */
-	PLAN_PROC,      /* a fresh procfs */
-	PLAN_DEVICES,   /* null, zero, full, random, urandom, tty, pts, shm, mqueue at /dev */
-	PLAN_BIND,      /* the host's `source` at `path`; PLAN_READ_ONLY; dev/ino are checked */
-	PLAN_COPY,      /* a copy of the host's file `source`, owned by the user, over `path` */
-	PLAN_SEAL,      /* the file system at `path` becomes read only */
-	PLAN_PIN,       /* `path` read only and in its place: a bind of itself */
-	PLAN_ANCHOR,    /* `path`, a folder, in its place though written: a bind of itself */
-	PLAN_COVER,     /* `path` closed: an empty unreadable folder or file on it */
-	PLAN_LOADER,    /* `path`: a loader that may not be started by itself (binfmt_misc) */
-	PLAN_ALLOW,     /* Landlock: `rights` below `path` */
+	PLAN_FOLDER,  /* a folder `path` of our own, `mode` */
+	PLAN_FILE,    /* a read-only file of our own with `text` */
+	PLAN_LINK,    /* a symbolic link of our own to `text`; one that is there already is kept */
+	PLAN_PRIVATE, /* an empty folder of the sandbox's own, `mode`; gone with the run */
+	PLAN_PROC,    /* a fresh procfs */
+	PLAN_DEVICES, /* null, zero, full, random, urandom, tty, pts, shm, mqueue at /dev */
+	PLAN_BIND,    /* the host's `source` at `path`; PLAN_READ_ONLY; dev/ino are checked */
+	PLAN_COPY,    /* a copy of the host's file `source`, owned by the user, over `path` */
+	PLAN_SEAL,    /* the file system at `path` becomes read only */
+	PLAN_PIN,     /* `path` read only and in its place: a bind of itself */
+	PLAN_ANCHOR,  /* `path`, a folder, in its place though written: a bind of itself */
+	PLAN_COVER,   /* `path` closed: an empty unreadable folder or file on it */
+	PLAN_LOADER,  /* `path`: a loader that may not be started by itself (binfmt_misc) */
+	PLAN_ALLOW,   /* Landlock: `rights` below `path` */
 	PLAN_KIND_COUNT
 };
 
 /* Flags of an operation. */
-#define PLAN_READ_ONLY 1U   /* BIND: read only, with all mounts below */
-#define PLAN_OPTIONAL  2U   /* nothing is done where `path` does not exist */
-#define PLAN_GUARDED   4U   /* PIN, ANCHOR, COVER: the name is on disk, the warden keeps it */
-#define PLAN_LINK_ONLY 16U  /* PIN: of a link; closed when it is found to be anything else */
-#define PLAN_MISSING   8U   /* guarded: nothing is there yet, a placeholder is made */
+#define PLAN_READ_ONLY 1U  /* BIND: read only, with all mounts below */
+#define PLAN_OPTIONAL  2U  /* nothing is done where `path` does not exist */
+#define PLAN_GUARDED   4U  /* PIN, ANCHOR, COVER: the name is on disk, the warden keeps it */
+#define PLAN_LINK_ONLY 16U /* PIN: of a link; closed when it is found to be anything else */
+#define PLAN_MISSING   8U  /* guarded: nothing is there yet, a placeholder is made */
 
 /* PLAN_ALLOW's rights, mapped to Landlock's by confine. */
 #define PLAN_MAY_LIST    1U
@@ -48,10 +48,10 @@ struct plan_op {
 	const char *text;   /* FILE, LINK */
 	const char *base;   /* guarded: the granted folder that `path` lies in */
 	unsigned flags;
-	unsigned rights;    /* ALLOW */
+	unsigned rights; /* ALLOW */
 	mode_t mode;
-	dev_t dev;          /* BIND, PIN, COVER: of what stood there when it was checked; ino 0: of
-			       nothing */
+	dev_t dev; /* BIND, PIN, COVER: of what stood there when it was checked; ino 0: of
+		      nothing */
 	ino_t ino;
 	struct origin from; /* the line of the spec it comes from; all zero: always done */
 };
@@ -77,9 +77,9 @@ struct plan {
 };
 
 struct plan_options {
-	const char *program;    /* PROGRAM as given */
+	const char *program; /* PROGRAM as given */
 	bool user_namespaces;
-	const char *kept_home;  /* host folder that keeps the private home; NULL: tmpfs */
+	const char *kept_home; /* host folder that keeps the private home; NULL: tmpfs */
 };
 
 /* The private folders share one tmpfs of a quarter of the machine's memory, this much at most: a

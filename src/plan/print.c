@@ -5,11 +5,11 @@
 #include <sys/types.h>
 
 static const char *const kind_names[PLAN_KIND_COUNT] = {
-	[PLAN_FOLDER] = "folder", [PLAN_FILE] = "file",       [PLAN_LINK] = "link",
-	[PLAN_PRIVATE] = "private", [PLAN_PROC] = "proc",       [PLAN_DEVICES] = "devices",
-	[PLAN_BIND] = "bind",     [PLAN_COPY] = "copy",       [PLAN_SEAL] = "seal",
-	[PLAN_PIN] = "pin",       [PLAN_ANCHOR] = "anchor", [PLAN_COVER] = "cover",     [PLAN_LOADER] = "loader",
-	[PLAN_ALLOW] = "allow",
+	[PLAN_FOLDER] = "folder",   [PLAN_FILE] = "file",     [PLAN_LINK] = "link",
+	[PLAN_PRIVATE] = "private", [PLAN_PROC] = "proc",     [PLAN_DEVICES] = "devices",
+	[PLAN_BIND] = "bind",       [PLAN_COPY] = "copy",     [PLAN_SEAL] = "seal",
+	[PLAN_PIN] = "pin",         [PLAN_ANCHOR] = "anchor", [PLAN_COVER] = "cover",
+	[PLAN_LOADER] = "loader",   [PLAN_ALLOW] = "allow",
 };
 
 static void print_path(const char *path, FILE *out)
@@ -60,7 +60,8 @@ static void print_detail(const struct plan_op *op, FILE *out)
 	}
 	if ((op->flags & PLAN_GUARDED) != 0) {
 		fputs((op->flags & PLAN_MISSING) != 0 ? " guarded, placeholder if missing"
-						      : " guarded", out);
+						      : " guarded",
+		      out);
 	}
 }
 
@@ -84,8 +85,7 @@ void plan_print(const struct plan *plan, FILE *out)
 		print_origin(&op->from, out);
 		fputc('\n', out);
 	}
-	fprintf(out, "seccomp %s%s\n",
-		plan->commands_listed ? "commands listed" : "any command",
+	fprintf(out, "seccomp %s%s\n", plan->commands_listed ? "commands listed" : "any command",
 		plan->user_namespaces ? ", user namespaces allowed" : "");
 	fputs("network none but its own loopback\n", out);
 	fprintf(out, "start   in");

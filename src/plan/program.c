@@ -71,8 +71,8 @@ static const char *find_on_path(const char *name, const struct machine *machine,
 				struct arena *arena)
 {
 	for (size_t i = 0; i < machine->path_folders.n; i++) {
-		const char *path = arena_printf(arena, "%s/%s", machine->path_folders.v[i].name,
-						name);
+		const char *path =
+			arena_printf(arena, "%s/%s", machine->path_folders.v[i].name, name);
 		struct path_info at;
 		struct err ignored;
 
@@ -149,10 +149,10 @@ void program_look_up(const char *name_or_path, const struct machine *machine, st
 	struct err ignored;
 
 	if (strchr(name_or_path, '/') != NULL) {
-		const char *path = name_or_path[0] == '/' ? name_or_path
-							  : arena_printf(arena, "%s/%s",
-									 machine->cwd.name,
-									 name_or_path);
+		const char *path =
+			name_or_path[0] == '/'
+				? name_or_path
+				: arena_printf(arena, "%s/%s", machine->cwd.name, name_or_path);
 		if (!try_program(path, machine, arena, &p) &&
 		    !resolve_path(path, arena, &p.at, &ignored)) {
 			p.at = (struct path_info){.name = path, .real = path};
@@ -161,8 +161,8 @@ void program_look_up(const char *name_or_path, const struct machine *machine, st
 		return;
 	}
 	for (size_t i = 0; i < machine->path_folders.n; i++) {
-		const char *path = arena_printf(arena, "%s/%s", machine->path_folders.v[i].name,
-						name_or_path);
+		const char *path =
+			arena_printf(arena, "%s/%s", machine->path_folders.v[i].name, name_or_path);
 
 		if (try_program(path, machine, arena, &p)) {
 			break;

@@ -26,7 +26,8 @@ struct walk {
 
 static bool too_long(const char *name, struct err *err)
 {
-	err_set(err, ERR_SETUP, 0, "the path %s resolves to more than %d bytes", name, PATH_MAX - 1);
+	err_set(err, ERR_SETUP, 0, "the path %s resolves to more than %d bytes", name,
+		PATH_MAX - 1);
 	return false;
 }
 

@@ -25,7 +25,7 @@ struct path_info {
 			     existing ancestor with the rest of the name added */
 	bool exists;
 	const char *missing; /* the first part (absolute) that does not exist; NULL when it does */
-	mode_t mode;      /* of `real`, 0 when missing */
+	mode_t mode;         /* of `real`, 0 when missing */
 	dev_t dev;
 	ino_t ino;
 	uid_t uid;
@@ -33,7 +33,7 @@ struct path_info {
 		struct path_link *v;
 		size_t n;
 		size_t cap;
-	} links;          /* in the order they are met */
+	} links; /* in the order they are met */
 };
 
 /* Walks `name` (absolute, normalised). A missing path is not an error (`exists` is false); a loop

@@ -61,8 +61,9 @@ static bool walk(struct walk *w, int dir_fd, const char *path, unsigned depth)
 			auto_close int sub = openat(fd, e->d_name,
 						    O_PATH | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
 
-			ok = sub < 0 || walk(w, sub, arena_printf(w->arena, "%s/%s", path,
-								  e->d_name), depth - 1);
+			ok = sub < 0 ||
+			     walk(w, sub, arena_printf(w->arena, "%s/%s", path, e->d_name),
+				  depth - 1);
 		}
 	}
 	closedir(d);

@@ -1,5 +1,5 @@
-/* The system's files that are not for everybody (keys, password hashes, tokens in /etc and /opt). An
- * ordinary user cannot read them, but root can, and so can a member of a supplementary group,
+/* The system's files that are not for everybody (keys, password hashes, tokens in /etc and /opt).
+ * An ordinary user cannot read them, but root can, and so can a member of a supplementary group,
  * which a user namespace cannot drop. */
 #ifndef LNK_PLAN_SECRETS_H
 #define LNK_PLAN_SECRETS_H

@@ -242,7 +242,8 @@ static bool walk(struct search *s, int dir_fd, const char *path, dev_t dev, unsi
 			if (depth >= WALK_DEPTH_MAX || ++s->seen > WALK_SEEN_MAX) {
 				ok = err_set(s->err, ERR_SETUP, 0,
 					     "%s is too deep or too large to look for sockets of "
-					     "programs outside", path);
+					     "programs outside",
+					     path);
 				break;
 			}
 			auto_close int sub = openat(fd, e->d_name,

@@ -58,8 +58,8 @@ static void own_file(struct build *b, const struct path_info *at, const char *te
 		return;
 	}
 	build_links(b, at, &nowhere);
-	build_op(b, (struct plan_op){.kind = PLAN_FILE, .path = at->real, .text = text,
-				     .mode = 0644});
+	build_op(b,
+		 (struct plan_op){.kind = PLAN_FILE, .path = at->real, .text = text, .mode = 0644});
 }
 
 static void etc_files(struct build *b)
