@@ -4,6 +4,7 @@
 #include "cli/env.h"
 #include "cli/notes.h"
 #include "confine/confine.h"
+#include "confine/placeholder.h"
 #include "confine/program.h"
 #include "plan/plan.h"
 #include "plan/refuse.h"
@@ -204,6 +205,10 @@ static bool read_spec(struct run *r)
 		err = err_list_next(r->errs);
 		*err = failure;
 		return false;
+	}
+	/* What killed runs left goes before anything is looked at: it would be taken for real. */
+	if (!r->given[RUN_DRY_RUN]) {
+		placeholders_sweep(r->machine.state_folder);
 	}
 	struct spec_input input = {
 		.file = r->spec_file,
