@@ -9,6 +9,7 @@ import atexit
 import errno
 import os
 import pathlib
+import platform
 import shutil
 import subprocess
 import tempfile
@@ -20,7 +21,9 @@ from conftest import LNK, LNK_GUARDS, box_base
 HERE = pathlib.Path(__file__).resolve().parent
 IS_ROOT = os.geteuid() == 0
 
-VARIANTS = {"plain": [], "static": ["-static"], "i386": ["-m32"], "i386-static": ["-m32", "-static"]}
+VARIANTS = {"plain": [], "static": ["-static"]}
+if platform.machine() == "x86_64":
+    VARIANTS.update({"i386": ["-m32"], "i386-static": ["-m32", "-static"]})
 FLAGS = ["-std=gnu17", "-D_GNU_SOURCE", "-D_FILE_OFFSET_BITS=64", "-O0", "-pthread"]
 
 CLONE_NEWNS = 0x00020000

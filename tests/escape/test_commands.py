@@ -11,6 +11,7 @@ from cell import IS_ROOT, LNK, VARIANTS, cell, row, runs_outside
 LOADERS = [path for path in ("/lib64/ld-linux-x86-64.so.2", "/lib/ld-linux.so.2",
                              "/lib/ld-linux-aarch64.so.1", "/libx32/ld-linux-x32.so.2",
                              "/lib/ld-musl-x86_64.so.1") if os.path.exists(path)]
+LIBC = f"/usr/lib/{os.uname().machine}-linux-gnu/libc.so.6"
 
 
 @pytest.fixture
@@ -36,7 +37,7 @@ def test_unlisted_programs_by_other_names(listed, other):
     assert listed.inside("run", other, "ran", without="landlock") == "done"
     for name in ("/usr/bin/id", "/bin/id", "/proc/self/root/usr/bin/id", "/proc/self/cwd/unlisted",
                  "./unlisted", "/usr/bin/../bin/id", "/proc/thread-self/root/usr/bin/python3",
-                 "/usr/bin/env", "/usr/lib/git-core/git", "/usr/lib/x86_64-linux-gnu/libc.so.6"):
+                 "/usr/bin/env", "/usr/lib/git-core/git", LIBC):
         assert listed.inside("run", name) in ("ENOENT", "EACCES"), name
     assert listed.outside("run", "/usr/bin/id") == "done"
     seen = listed.box.sh("ls /usr/bin /usr/sbin /bin/ /sbin/ 2>/dev/null | sort -u")
@@ -109,7 +110,7 @@ def test_the_loader(listed, other, how, variant):
         assert listed.run("ran", variant=variant).rc in (2, 126, 127)
         return
     for loader in LOADERS:
-        for program in (listed.probe("plain"), listed.probe("i386"), str(other)):
+        for program in (*map(listed.probe, VARIANTS), str(other)):
             seen = listed.inside("loader", loader, how, program, variant=variant)
             assert seen in ("EACCES", "ENOEXEC", "signal 31"), (loader, program)
     if not variant.startswith("i386"):
