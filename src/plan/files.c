@@ -15,6 +15,7 @@ struct grant {
 	bool pin;       /* a PIN instead of a BIND: it lies in a write folder */
 	bool link_only; /* PIN of a link that leads to a hidden path */
 	bool missing;   /* PIN of a dot name that is not there: a placeholder */
+	mode_t mode;
 	dev_t dev;
 	ino_t ino;
 	struct origin from;
@@ -197,6 +198,7 @@ static void dot_names_of(struct build *b, struct grants *g, const struct path_fa
 			    (struct grant){.path = below(b, w->at.real, dot_names[i]),
 					   .pin = true,
 					   .missing = !dot->there,
+					   .mode = dot->at.mode,
 					   .dev = dot->at.dev,
 					   .ino = dot->at.ino,
 					   .from = w->item->from});
@@ -424,6 +426,7 @@ static void cover(struct build *b, const struct grants *g, const struct path_inf
 	struct plan_op op = {.kind = PLAN_COVER,
 			     .path = at->real,
 			     .flags = PLAN_OPTIONAL,
+			     .mode = at->mode,
 			     .dev = at->dev,
 			     .ino = at->ino,
 			     .from = *from};
