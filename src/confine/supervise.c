@@ -136,12 +136,33 @@ static void mirror_stop(struct supervisor *s)
 	wire_send(s->wire, &m);
 }
 
+static void hear_warden(struct supervisor *s)
+{
+	struct err err;
+
+	switch (warden_read(&s->warden, &err)) {
+	case WARDEN_FAILED:
+	case WARDEN_GONE:
+		*s->err = err;
+		sys_pidfd_send_signal(s->pidfd, SIGKILL);
+		s->over = true;
+		break;
+	case WARDEN_READY:
+	case WARDEN_NONE:
+	case WARDEN_NOTE:
+	case WARDEN_DONE:
+		break;
+	}
+}
+
 static void hear_init(struct supervisor *s)
 {
 	struct wire m;
 
 	if (!wire_receive(s->wire, &m)) {
 		s->over = true;
+		/* The warden may have ended it, and said why. */
+		hear_warden(s);
 		if (s->err->code == 0) {
 			err_set(s->err, ERR_SETUP, 0,
 				"the run was ended: the sandbox's init was killed");
@@ -161,25 +182,6 @@ static void hear_init(struct supervisor *s)
 		break;
 	case WIRE_SIGNAL:
 	case WIRE_CONTINUE:
-		break;
-	}
-}
-
-static void hear_warden(struct supervisor *s)
-{
-	struct err err;
-
-	switch (warden_read(&s->warden, &err)) {
-	case WARDEN_FAILED:
-	case WARDEN_GONE:
-		*s->err = err;
-		sys_pidfd_send_signal(s->pidfd, SIGKILL);
-		s->over = true;
-		break;
-	case WARDEN_READY:
-	case WARDEN_NONE:
-	case WARDEN_NOTE:
-	case WARDEN_DONE:
 		break;
 	}
 }

@@ -125,7 +125,13 @@ static void note_held(struct keep *k, bool all)
 	bool *held = arena_alloc(&arena, wants.n * sizeof(*held));
 	placeholders_held(&k->placeholders, wants.v, wants.n, held);
 	for (size_t i = 0; i < wants.n; i++) {
-		k->held[guards[i]] = held[i];
+		size_t guard = guards[i];
+
+		k->held[guard] = held[i];
+		fd_close(&k->hold[guard]);
+		if (held[i] && k->watch.names[guard].kind == WARDEN_PIN) {
+			k->hold[guard] = watch_open(&k->watch, guard);
+		}
 	}
 	arena_release(&arena);
 }
@@ -141,6 +147,10 @@ bool keep_start(struct keep *k, const struct warden_config *config, struct err *
 	guard_sort(names, count);
 	choose_wanted(k, names, count);
 	k->held = arena_alloc(&k->arena, count * sizeof(*k->held));
+	k->hold = arena_alloc(&k->arena, count * sizeof(*k->hold));
+	for (size_t i = 0; i < count; i++) {
+		k->hold[i] = -1;
+	}
 	if (!watch_init(&k->watch, names, count, err) || !make_missing(k, true, err) ||
 	    !watch_start(&k->watch, err)) {
 		return false;

@@ -13,6 +13,8 @@
 struct keep {
 	bool *wanted; /* for each name: a placeholder stands in for it when it is absent */
 	bool *held;   /* a placeholder of ours stood there when the name was last covered */
+	int *hold; /* that placeholder of a pinned name, open, or -1: while it is, no other folder
+		      gets its inode number */
 	struct watch watch;
 	struct placeholders placeholders;
 	struct arena arena;

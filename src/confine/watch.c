@@ -420,9 +420,14 @@ int watch_base_fd(const struct watch *w, size_t guard)
 	return w->nodes.v[w->nodes.v[w->guard_nodes[guard]].base].base_fd;
 }
 
+int watch_open(const struct watch *w, size_t guard)
+{
+	return open_below(w, &w->nodes.v[w->guard_nodes[guard]], 0);
+}
+
 bool watch_exists(const struct watch *w, size_t guard)
 {
-	auto_close int fd = open_below(w, &w->nodes.v[w->guard_nodes[guard]], 0);
+	auto_close int fd = watch_open(w, guard);
 
 	return fd >= 0 || errno != ENOENT;
 }

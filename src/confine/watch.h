@@ -94,6 +94,9 @@ int watch_base_fd(const struct watch *w, size_t guard);
 /* True when names[guard] exists (as anything), or cannot be looked at. */
 bool watch_exists(const struct watch *w, size_t guard);
 
+/* O_PATH descriptor of what stands at the guard's name, itself not followed; -1 with errno. */
+int watch_open(const struct watch *w, size_t guard);
+
 void watch_release(struct watch *w);
 
 #endif
