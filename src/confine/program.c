@@ -124,7 +124,7 @@ bool program_start(const struct confine_config *config, const sigset_t *mask, pi
 		   struct err *err)
 {
 	struct attempt a = {.config = config, .mask = mask};
-	size_t argc = 0;
+	size_t argc = 1; /* argv[0] is PROGRAM, always there */
 
 	if (chdir(config->plan->cwd) < 0 && chdir(config->plan->home) < 0 && chdir("/") < 0) {
 		return err_set(err, ERR_SETUP, errno, "cannot go to %s", config->plan->cwd);
