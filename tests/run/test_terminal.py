@@ -176,6 +176,10 @@ def test_vim_opens_writes_and_quits(box):
         terminal.wait("Stopped")
         terminal.wait(PROMPT)
         terminal.send("fg\n")
+        terminal.wait("\x1b[?1049h")
+        terminal.rest(0.2)
+        # How much vim draws by itself here depends on when it learns of the size.
+        terminal.send("\x0c")
         terminal.wait("second line")
         terminal.send(":wq\r")
         terminal.wait(PROMPT)
