@@ -1,5 +1,6 @@
 #include "base/fd.h"
 
+#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <string.h>
@@ -70,4 +71,21 @@ bool fd_write_file(int dir, const char *path, const char *text)
 	auto_close int fd = openat(dir, path, O_WRONLY | O_CLOEXEC);
 
 	return fd >= 0 && fd_write_all(fd, text, strlen(text));
+}
+
+bool fd_is_empty_folder(int dir, const char *path)
+{
+	int fd = openat(dir, path, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+	DIR *d = fd < 0 ? NULL : fdopendir(fd);
+	bool empty = true;
+
+	if (d == NULL) {
+		fd_close(&fd);
+		return false;
+	}
+	for (struct dirent *e; empty && (e = readdir(d)) != NULL;) {
+		empty = strcmp(e->d_name, ".") == 0 || strcmp(e->d_name, "..") == 0;
+	}
+	closedir(d);
+	return empty;
 }

@@ -21,6 +21,10 @@ bool fd_write_all(int fd, const void *data, size_t len);
 /* Reads up to `cap` bytes until end of file. The number read, or -1 with errno set. */
 ssize_t fd_read_all(int fd, void *data, size_t cap);
 
+/* True when `path` (relative to `dir`, its last part not followed) is a folder that can be listed
+ * and holds nothing. */
+bool fd_is_empty_folder(int dir, const char *path);
+
 /* Opens `path` (relative to `dir`), writes the string and closes. O_WRONLY|O_CLOEXEC, nothing is
  * created. For files of /proc. False with errno set. */
 bool fd_write_file(int dir, const char *path, const char *text);

@@ -31,6 +31,14 @@ const char *path_base(const char *path)
 	return slash != NULL ? slash + 1 : path;
 }
 
+const char *path_parent(const char *path, struct arena *arena)
+{
+	const char *slash = strrchr(path, '/');
+
+	return slash == NULL || slash == path ? "/"
+					      : arena_strndup(arena, path, (size_t)(slash - path));
+}
+
 #define DISTANCE_MAX 64
 
 static size_t min_of(size_t a, size_t b)

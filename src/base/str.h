@@ -2,6 +2,8 @@
 #ifndef LNK_BASE_STR_H
 #define LNK_BASE_STR_H
 
+#include "base/arena.h"
+
 #include <stdbool.h>
 #include <stddef.h>
 
@@ -15,6 +17,9 @@ bool path_within(const char *path, const char *folder);
 
 /* The part after the last slash; `path` itself when there is none. Borrowed. */
 const char *path_base(const char *path);
+
+/* The folder that holds absolute `path`, in `arena`; "/" of "/" and of what lies in it. */
+const char *path_parent(const char *path, struct arena *arena);
 
 /* Edit distance with swaps of neighbours counted once, for "did you mean". Strings longer than
  * 64 bytes are as far as their length. */

@@ -93,6 +93,7 @@ bool env_make(const struct env_config *config, struct arena *arena, char ***ret_
 	      struct err *err)
 {
 	struct env_list list = {NULL, 0, 0};
+	bool temp_given = false;
 
 	for (char *const *v = config->outside; *v != NULL; v++) {
 		if (passes(*v)) {
@@ -100,26 +101,18 @@ bool env_make(const struct env_config *config, struct arena *arena, char ***ret_
 			ARENA_PUSH(arena, &list, copy);
 		}
 	}
-	set(&list, arena, "TMPDIR=/tmp");
 	set(&list, arena, arena_printf(arena, "HOME=%s", config->plan->home));
-	set(&list, arena, arena_printf(arena, "PWD=%s", config->plan->cwd));
 	for (size_t i = 0; i < config->nwanted; i++) {
 		if (!add_wanted(&list, arena, config->outside, config->wanted[i], err)) {
 			return false;
 		}
+		temp_given = temp_given || str_starts(config->wanted[i], "TMPDIR=");
 	}
-	/* Not to be had from outside: the folder it names does not exist inside. */
-	if (config->nwanted > 0) {
-		bool given = false;
-
-		for (size_t i = 0; i < config->nwanted; i++) {
-			given = given || str_starts(config->wanted[i], "TMPDIR=");
-		}
-		if (!given) {
-			set(&list, arena, "TMPDIR=/tmp");
-		}
-		set(&list, arena, arena_printf(arena, "PWD=%s", config->plan->cwd));
+	/* Not to be had from outside: what they name there does not exist inside. */
+	if (!temp_given) {
+		set(&list, arena, "TMPDIR=/tmp");
 	}
+	set(&list, arena, arena_printf(arena, "PWD=%s", config->plan->cwd));
 	char *end = NULL;
 	ARENA_PUSH(arena, &list, end);
 	*ret_envp = list.v;

@@ -3,6 +3,7 @@
 
 #include "base/fd.h"
 #include "base/str.h"
+#include "confine/namespaces.h"
 #include "confine/seccomp/seccomp.h"
 #include "confine/sys.h"
 
@@ -110,8 +111,7 @@ int probe_clone3(void)
 {
 	int pidfd = -1;
 	struct clone_args args = {
-		.flags = CLONE_NEWUSER | CLONE_NEWNS | CLONE_NEWPID | CLONE_NEWNET | CLONE_NEWIPC |
-			 CLONE_NEWUTS | CLONE_NEWCGROUP | CLONE_PIDFD,
+		.flags = NAMESPACES_NEW | CLONE_PIDFD,
 		.exit_signal = SIGCHLD,
 		.pidfd = (uint64_t)(uintptr_t)&pidfd,
 	};

@@ -2,6 +2,7 @@
 #include "base/str.h"
 #include "cli/cli.h"
 #include "cli/env.h"
+#include "cli/flags.h"
 #include "cli/notes.h"
 #include "confine/confine.h"
 #include "confine/placeholder.h"
@@ -19,21 +20,12 @@
 
 extern char **environ;
 
+/* In the order of flags_at(FLAGS_OF_RUN). */
 enum run_flag {
 #define FLAG(id, ...) RUN_##id,
 #include "cli/flags.def"
 #undef FLAG
 	RUN_FLAG_COUNT
-};
-
-static const struct {
-	const char *name;
-	const char *metavar;
-	bool repeatable;
-} run_flags[] = {
-#define FLAG(id, name, metavar, repeatable, help) {name, metavar, repeatable},
-#include "cli/flags.def"
-#undef FLAG
 };
 
 struct run {
@@ -100,27 +92,28 @@ static bool parse_run_flag(struct run *r, int argc, char **argv, int *i)
 	size_t len = strcspn(word, "=");
 	const char *name = arena_strndup(&r->arena, word, len);
 	const char *value = word[len] == '=' ? word + len + 1 : NULL;
-	size_t flag = 0;
+	struct flag_view flag;
+	size_t id = 0;
 
-	while (flag < RUN_FLAG_COUNT && !str_eq(run_flags[flag].name, name)) {
-		flag++;
+	while (flags_at(FLAGS_OF_RUN, id, &flag) && !str_eq(flag.name, name)) {
+		id++;
 	}
-	if (flag == RUN_FLAG_COUNT) {
+	if (id == RUN_FLAG_COUNT) {
 		return usage(r, name, "there is no such flag", "see `lnk sandbox run --help`");
 	}
-	if (run_flags[flag].metavar == NULL) {
+	if (flag.metavar == NULL) {
 		return value == NULL
-			       ? run_flag(r, (enum run_flag)flag, NULL)
+			       ? run_flag(r, (enum run_flag)id, NULL)
 			       : usage(r, name, "this flag takes no value", "leave the value out");
 	}
 	if (value == NULL && *i + 1 >= argc) {
 		return usage(r, name, "this flag needs a value",
-			     arena_printf(&r->arena, "write %s %s", name, run_flags[flag].metavar));
+			     arena_printf(&r->arena, "write %s %s", name, flag.metavar));
 	}
-	if (r->given[flag] && !run_flags[flag].repeatable) {
+	if (r->given[id] && !flag.repeatable) {
 		return usage(r, name, "this flag is given twice", "give it once");
 	}
-	return run_flag(r, (enum run_flag)flag, value != NULL ? value : argv[++*i]);
+	return run_flag(r, (enum run_flag)id, value != NULL ? value : argv[++*i]);
 }
 
 static bool parse_flag(struct run *r, int argc, char **argv, int *i)

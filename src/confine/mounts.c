@@ -226,15 +226,9 @@ struct warden_name mounts_guarded_name(const struct plan_op *op)
 	};
 }
 
-/* A folder that nobody may write is, as a rule, the placeholder of a run: it goes with the last run
- * that uses it and is made anew by the next. */
-static bool like_placeholder(mode_t mode)
-{
-	return S_ISDIR(mode) && (mode & 0222) == 0;
-}
-
 /* Whether the plan was made from what stands at the name: another run may have exchanged it for a
- * link, say, and what the link leads to is not what was judged. */
+ * link, say, and what the link leads to is not what was judged. A placeholder of another run may
+ * have been made anew meanwhile. */
 static bool same_as_checked(struct builder *b, const struct plan_op *op)
 {
 	struct stat st;
@@ -242,7 +236,8 @@ static bool same_as_checked(struct builder *b, const struct plan_op *op)
 
 	if (fd >= 0 && fstat(fd, &st) == 0 &&
 	    ((st.st_dev == op->dev && st.st_ino == op->ino) ||
-	     (like_placeholder(op->mode) && like_placeholder(st.st_mode)))) {
+	     ((op->flags & PLAN_STAND_IN) != 0 && S_ISDIR(st.st_mode) &&
+	      fd_is_empty_folder(fd, ".")))) {
 		return true;
 	}
 	err_set(b->err, ERR_SETUP, 0, "%s was changed while the sandbox was set up", op->path);

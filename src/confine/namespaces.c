@@ -19,8 +19,7 @@ pid_t namespaces_clone(int *ret_pidfd, struct err *err)
 {
 	int pidfd = -1;
 	struct clone_args args = {
-		.flags = CLONE_NEWUSER | CLONE_NEWNS | CLONE_NEWPID | CLONE_NEWNET | CLONE_NEWIPC |
-			 CLONE_NEWUTS | CLONE_NEWCGROUP | CLONE_PIDFD,
+		.flags = NAMESPACES_NEW | CLONE_PIDFD,
 		.exit_signal = SIGCHLD,
 		.pidfd = (uint64_t)(uintptr_t)&pidfd,
 	};

@@ -5,8 +5,14 @@
 #include "base/err.h"
 #include "plan/plan.h"
 
+#include <sched.h>
 #include <stdbool.h>
 #include <sys/types.h>
+
+/* What the child of namespaces_clone is new in. */
+#define NAMESPACES_NEW                                                                             \
+	(CLONE_NEWUSER | CLONE_NEWNS | CLONE_NEWPID | CLONE_NEWNET | CLONE_NEWIPC | CLONE_NEWUTS | \
+	 CLONE_NEWCGROUP)
 
 /* Forks a child in new user, mount, PID, network, IPC, UTS and cgroup namespaces (clone3(2), Linux
  * 5.7). Returns 0 in the child, its PID in the parent with *ret_pidfd set, or -1 with err filled:

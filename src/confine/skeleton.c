@@ -35,13 +35,6 @@ int skeleton_look(const struct skeleton *s, const char *path)
 			   RESOLVE_NO_SYMLINKS | RESOLVE_BENEATH);
 }
 
-static const char *parent_of(struct skeleton *s, const char *path)
-{
-	const char *slash = strrchr(path, '/');
-
-	return slash == path ? "/" : arena_strndup(&s->arena, path, (size_t)(slash - path));
-}
-
 static bool is_own(const struct skeleton *s, const char *folder)
 {
 	return str_set_has(&s->own, folder) && !str_set_has(&s->bound, folder);
@@ -69,7 +62,7 @@ static bool make_folder(struct skeleton *s, const char *path, mode_t mode)
 
 bool skeleton_parent(struct skeleton *s, const char *path)
 {
-	const char *parent = parent_of(s, path);
+	const char *parent = path_parent(path, &s->arena);
 
 	if (is_own(s, parent)) {
 		return true;
@@ -87,7 +80,8 @@ static bool in_kept(struct skeleton *s, const char *path)
 	if (s->kept == NULL || !path_within(path, s->kept) || str_eq(path, s->kept)) {
 		return false;
 	}
-	for (const char *p = parent_of(s, path); !str_eq(p, s->kept); p = parent_of(s, p)) {
+	for (const char *p = path_parent(path, &s->arena); !str_eq(p, s->kept);
+	     p = path_parent(p, &s->arena)) {
 		if (str_set_has(&s->bound, p) || str_set_has(&s->own, p)) {
 			return false;
 		}
@@ -98,7 +92,7 @@ static bool in_kept(struct skeleton *s, const char *path)
 /* The folder of the kept home that holds `path`, made where it does not exist. -1 with errno. */
 static int kept_parent(struct skeleton *s, const char *path)
 {
-	const char *parent = parent_of(s, path);
+	const char *parent = path_parent(path, &s->arena);
 	int fd = skeleton_look(s, parent);
 
 	if (fd >= 0 || errno != ENOENT || !in_kept(s, parent)) {

@@ -2,6 +2,7 @@
  * its last duty when it was killed. */
 #include "confine/warden.h"
 
+#include "base/clock.h"
 #include "base/fd.h"
 #include "confine/placeholder.h"
 #include "confine/sys.h"
@@ -12,7 +13,6 @@
 #include <stdlib.h>
 #include <sys/socket.h>
 #include <sys/wait.h>
-#include <time.h>
 
 /* More than the warden itself waits for init to die, with its own clean-up. */
 #define FINISH_WAIT_MS 6000
@@ -162,23 +162,15 @@ void warden_over(struct warden *w)
 	}
 }
 
-static long now_ms(void)
-{
-	struct timespec t;
-
-	clock_gettime(CLOCK_MONOTONIC, &t);
-	return (long)t.tv_sec * 1000 + t.tv_nsec / 1000000;
-}
-
 /* Waits until the warden has said that it is done, or its end of the socket is closed. */
 static bool wait_for_end(struct warden *w)
 {
-	long end = now_ms() + FINISH_WAIT_MS;
+	long end = clock_now_ms() + FINISH_WAIT_MS;
 	enum warden_news news = w->done ? WARDEN_DONE : WARDEN_NONE;
 
 	while (news != WARDEN_DONE && news != WARDEN_GONE) {
 		struct pollfd p = {.fd = w->fd, .events = POLLIN};
-		long left = end - now_ms();
+		long left = end - clock_now_ms();
 		struct err ignored;
 
 		if (left <= 0) {

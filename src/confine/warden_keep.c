@@ -5,18 +5,17 @@
  * exist, but the user's own programs rename, remove and make names at any moment. */
 #include "confine/warden_keep.h"
 
+#include "base/clock.h"
 #include "base/fd.h"
 #include "base/str.h"
 #include "confine/aside.h"
 #include "confine/sys.h"
 
 #include <limits.h>
-#include <poll.h>
 #include <sched.h>
 #include <string.h>
 #include <sys/prctl.h>
 #include <sys/wait.h>
-#include <time.h>
 
 /* How long a name that went away may take to come back (an editor that moves the old file aside and
  * writes a new one) before a placeholder takes its place. The run is frozen meanwhile. */
@@ -27,22 +26,6 @@
 
 /* Rounds of looking again while the names keep changing. */
 #define ROUNDS_MAX 32
-
-static long now_ms(void)
-{
-	struct timespec t;
-
-	clock_gettime(CLOCK_MONOTONIC, &t);
-	return (long)t.tv_sec * 1000 + t.tv_nsec / 1000000;
-}
-
-/* False when no time is left, even if the descriptor is readable. */
-static bool wait_for(int fd, long ms)
-{
-	struct pollfd p = {.fd = fd, .events = POLLIN};
-
-	return ms > 0 && poll(&p, 1, (int)ms) > 0;
-}
 
 /* A placeholder stands in for a name that is absent, but not for one below a pin (nothing inside
  * can make it there), nor twice for the same name. */
@@ -237,7 +220,7 @@ static enum outcome run_helper(struct keep *k, struct err *err)
 	}
 	close(out[1]);
 	if (pid > 0) {
-		if (wait_for(out[0], HELPER_MS)) {
+		if (clock_wait_for(out[0], HELPER_MS)) {
 			got = fd_read_all(out[0], &result, sizeof(result));
 		} else {
 			kill(pid, SIGKILL);
@@ -268,10 +251,10 @@ static bool any_missing(const struct keep *k)
 /* Gives names that went away the time to come back. */
 static bool settle(struct keep *k, struct err *err)
 {
-	long end = now_ms() + GRACE_MS;
+	long end = clock_now_ms() + GRACE_MS;
 	bool ok = watch_refresh(&k->watch, err);
 
-	while (ok && any_missing(k) && wait_for(k->watch.fd, end - now_ms())) {
+	while (ok && any_missing(k) && clock_wait_for(k->watch.fd, end - clock_now_ms())) {
 		watch_read(&k->watch);
 		ok = watch_refresh(&k->watch, err);
 	}

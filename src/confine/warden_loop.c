@@ -11,6 +11,7 @@
  * granted folders (O_PATH), the registry. An attacker controls names and events on disk. */
 #include "confine/warden_wire.h"
 
+#include "base/clock.h"
 #include "base/fd.h"
 #include "confine/sys.h"
 #include "confine/warden_keep.h"
@@ -19,7 +20,6 @@
 #include <poll.h>
 #include <sys/prctl.h>
 #include <sys/resource.h>
-#include <time.h>
 
 /* How long init has to die by itself when the run is over, then again after it was killed. */
 #define INIT_DEATH_MS 2000
@@ -39,23 +39,6 @@ struct state {
 	uint32_t seq;
 	struct keep keep;
 };
-
-static long now_ms(void)
-{
-	struct timespec t;
-
-	clock_gettime(CLOCK_MONOTONIC, &t);
-	return (long)t.tv_sec * 1000 + t.tv_nsec / 1000000;
-}
-
-/* Waits for a descriptor to become readable, hung up or broken. False when no time is left, even if
- * it is readable, so that a busy descriptor ends no loop later than its deadline. */
-static bool wait_for(int fd, long ms)
-{
-	struct pollfd p = {.fd = fd, .events = POLLIN};
-
-	return ms > 0 && poll(&p, 1, (int)ms) > 0;
-}
 
 /* Root keeps what it needs to make and remove folders in other users' folders. */
 static void drop_capabilities(void)
@@ -176,10 +159,10 @@ static bool hear_init(struct state *s, enum warden_kind_of_msg kind, uint32_t se
 
 static void freeze(struct state *s)
 {
-	long end = now_ms() + FREEZE_MS;
+	long end = clock_now_ms() + FREEZE_MS;
 
 	say(s->init_fd, WARDEN_MSG_FREEZE, ++s->seq, -1);
-	while (s->init_fd >= 0 && wait_for(s->init_fd, end - now_ms())) {
+	while (s->init_fd >= 0 && clock_wait_for(s->init_fd, end - clock_now_ms())) {
 		if (hear_init(s, WARDEN_MSG_FROZEN, s->seq)) {
 			return;
 		}
@@ -277,14 +260,14 @@ static void wait_for_init(struct state *s)
 		sys_pidfd_send_signal(s->init_pidfd, SIGKILL);
 	}
 	if (s->init_pidfd >= 0) {
-		if (!wait_for(s->init_pidfd, INIT_DEATH_MS)) {
+		if (!clock_wait_for(s->init_pidfd, INIT_DEATH_MS)) {
 			sys_pidfd_send_signal(s->init_pidfd, SIGKILL);
-			wait_for(s->init_pidfd, INIT_DEATH_MS);
+			clock_wait_for(s->init_pidfd, INIT_DEATH_MS);
 		}
 		return;
 	}
-	long end = now_ms() + INIT_DEATH_MS;
-	while (s->init_fd >= 0 && wait_for(s->init_fd, end - now_ms())) {
+	long end = clock_now_ms() + INIT_DEATH_MS;
+	while (s->init_fd >= 0 && clock_wait_for(s->init_fd, end - clock_now_ms())) {
 		hear_init(s, WARDEN_MSG_MOUNTED, 0);
 	}
 }

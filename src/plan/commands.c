@@ -10,18 +10,9 @@
 #define BINFMT_MAJOR 6
 #define BINFMT_MINOR 7
 
-static const char *parent_of(struct build *b, const char *path)
-{
-	const char *slash = strrchr(path, '/');
-
-	return slash == NULL || slash == path
-		       ? "/"
-		       : arena_strndup(b->arena, path, (size_t)(slash - path));
-}
-
 static bool in_program_folder(struct build *b, const char *path)
 {
-	const char *parent = parent_of(b, path);
+	const char *parent = path_parent(path, b->arena);
 
 	for (size_t i = 0; i < b->facts->program_folders.n; i++) {
 		if (str_eq(parent, b->facts->program_folders.v[i].real)) {
@@ -132,7 +123,7 @@ static void list_program(struct build *b, const struct program_fact *c)
 	}
 	build_links(b, &c->at, from);
 	if (!c->folder && in_program_folder(b, c->at.real) &&
-	    !listed_folder(b, parent_of(b, c->at.real)) &&
+	    !listed_folder(b, path_parent(c->at.real, b->arena)) &&
 	    str_set_add(&b->programs, b->arena, c->at.real)) {
 		build_op(b, (struct plan_op){.kind = PLAN_BIND,
 					     .path = c->at.real,
@@ -190,10 +181,10 @@ static void refuse_program(struct build *b, enum err_code code, const char *msg,
 /* The folder to open for a program in a closed place: what holds its bin folder. */
 static const char *folder_to_open(struct build *b, const char *file)
 {
-	const char *folder = parent_of(b, file);
+	const char *folder = path_parent(file, b->arena);
 
-	if (str_eq(path_base(folder), "bin") && !str_eq(parent_of(b, folder), "/")) {
-		folder = parent_of(b, folder);
+	if (str_eq(path_base(folder), "bin") && !str_eq(path_parent(folder, b->arena), "/")) {
+		folder = path_parent(folder, b->arena);
 	}
 	return build_tilde(b, folder);
 }

@@ -42,24 +42,16 @@ static const char *resolve_from(const char *folder, const char *path, struct are
 	return resolve_path(full, arena, &info, &ignored) && info.exists ? info.real : NULL;
 }
 
-static const char *parent_of(const char *path, struct arena *arena)
-{
-	const char *slash = strrchr(path, '/');
-
-	return slash == NULL || slash == path ? "/"
-					      : arena_strndup(arena, path, (size_t)(slash - path));
-}
-
 /* A linked worktree: REPO/worktrees/NAME with a `gitdir` file that names this pointer file
  * (gitrepository-layout(5)). */
 static bool worktree_points_back(const char *git_folder, const char *common, const char *pointer,
 				 struct arena *arena)
 {
-	const char *worktrees = parent_of(git_folder, arena);
+	const char *worktrees = path_parent(git_folder, arena);
 	char *back = first_line(arena_printf(arena, "%s/gitdir", git_folder), arena);
 
 	if (back == NULL || !str_eq(path_base(worktrees), "worktrees") ||
-	    !str_eq(parent_of(worktrees, arena), common)) {
+	    !str_eq(path_parent(worktrees, arena), common)) {
 		return false;
 	}
 	const char *real = resolve_from(git_folder, back, arena);
@@ -93,7 +85,7 @@ static bool submodule_points_back(const char *git_folder, const char *pointer, s
 		value += strspn(value, " \t\"");
 		const char *real = resolve_from(
 			git_folder, arena_strndup(arena, value, strcspn(value, "\"\r\n")), arena);
-		return real != NULL && str_eq(real, parent_of(pointer, arena));
+		return real != NULL && str_eq(real, path_parent(pointer, arena));
 	}
 	return false;
 }
@@ -110,7 +102,7 @@ static void read_pointer(struct dot_fact *dot, struct arena *arena)
 	}
 	line += sizeof(key) - 1;
 	line += strspn(line, " \t");
-	dot->git_folder = resolve_from(parent_of(dot->at.real, arena), line, arena);
+	dot->git_folder = resolve_from(path_parent(dot->at.real, arena), line, arena);
 	if (dot->git_folder == NULL) {
 		return;
 	}
@@ -145,6 +137,7 @@ bool dot_facts(const char *folder, struct arena *arena, struct dot_fact ret_dots
 		if (!resolve_path(path, arena, &dot.at, err)) {
 			return false;
 		}
+		dot.stand_in = !dot.is_link && facts_stand_in(&dot.at);
 		if (i == 0 && dot.at.exists && S_ISREG(dot.at.mode)) {
 			read_pointer(&dot, arena);
 		}

@@ -16,6 +16,22 @@
 #include <sys/sysinfo.h>
 #include <unistd.h>
 
+bool facts_stand_in(const struct path_info *at)
+{
+	return at->exists && S_ISDIR(at->mode) && (at->mode & 0222) == 0 &&
+	       fd_is_empty_folder(AT_FDCWD, at->real);
+}
+
+bool path_facts_hold(const struct path_facts *list, const char *path)
+{
+	for (size_t i = 0; i < list->n; i++) {
+		if (path_within(path, list->v[i].at.real)) {
+			return true;
+		}
+	}
+	return false;
+}
+
 static bool add_paths(const struct machine *machine, const struct spec_value *value,
 		      struct arena *arena, struct path_facts *list, struct err *err)
 {
@@ -39,6 +55,9 @@ static bool files_facts(const struct spec *spec, struct arena *arena, struct fac
 	    !add_paths(m, &spec->value[SPEC_FILES_READ], arena, &f->read, err) ||
 	    !add_paths(m, &spec->value[SPEC_FILES_HIDE], arena, &f->hide, err)) {
 		return false;
+	}
+	for (size_t i = 0; i < f->hide.n; i++) {
+		f->hide.v[i].stand_in = facts_stand_in(&f->hide.v[i].at);
 	}
 	for (size_t i = 0; i < f->write.n; i++) {
 		struct path_fact *w = &f->write.v[i];

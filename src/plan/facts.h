@@ -18,6 +18,7 @@ struct dot_fact {
 	struct path_info at; /* resolved; .exists says whether the target does */
 	bool there;          /* something (a link too) has the name */
 	bool is_link;
+	bool stand_in; /* maybe another run's placeholder: facts_stand_in */
 	/* Where a pointer file `.git` (worktree, submodule) leads; NULL when it is none. */
 	const char *git_folder; /* resolved: the worktree's or submodule's own folder */
 	const char *git_common; /* resolved: the repository's; equals git_folder in a submodule */
@@ -28,6 +29,7 @@ struct dot_fact {
 struct path_fact {
 	const struct spec_item *item;
 	struct path_info at;
+	bool stand_in;                   /* hide entries: as in struct dot_fact */
 	bool writable;                   /* write entries: the user may write it */
 	struct dot_fact dots[DOT_NAMES]; /* write folders only */
 };
@@ -64,6 +66,13 @@ struct path_facts {
 	size_t n;
 	size_t cap;
 };
+
+/* True for an empty folder that nobody may write, as a rule the placeholder of another run: it goes
+ * with the last run that uses it and is made anew by the next. */
+bool facts_stand_in(const struct path_info *at);
+
+/* True when one of the entries is resolved `path` or a folder that holds it. */
+bool path_facts_hold(const struct path_facts *list, const char *path);
 
 struct facts {
 	const struct machine *machine;

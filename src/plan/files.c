@@ -15,7 +15,7 @@ struct grant {
 	bool pin;       /* a PIN instead of a BIND: it lies in a write folder */
 	bool link_only; /* PIN of a link that leads to a hidden path */
 	bool missing;   /* PIN of a dot name that is not there: a placeholder */
-	mode_t mode;
+	bool stand_in;  /* PIN of what may be another run's placeholder */
 	dev_t dev;
 	ino_t ino;
 	struct origin from;
@@ -198,7 +198,7 @@ static void dot_names_of(struct build *b, struct grants *g, const struct path_fa
 			    (struct grant){.path = below(b, w->at.real, dot_names[i]),
 					   .pin = true,
 					   .missing = !dot->there,
-					   .mode = dot->at.mode,
+					   .stand_in = dot->stand_in,
 					   .dev = dot->at.dev,
 					   .ino = dot->at.ino,
 					   .from = w->item->from});
@@ -263,8 +263,7 @@ static void write_entry(struct build *b, struct grants *g, const struct path_fac
 	if (S_ISDIR(w->at.mode)) {
 		dot_names_of(b, g, w);
 	} else if (S_ISREG(w->at.mode)) {
-		const char *slash = strrchr(w->at.real, '/');
-		char *parent = arena_strndup(b->arena, w->at.real, (size_t)(slash - w->at.real));
+		const char *parent = path_parent(w->at.real, b->arena);
 
 		build_note(b, &w->item->from,
 			   "%s is a single file: programs that save by renaming a new file over "
@@ -295,17 +294,6 @@ static bool superseded(const struct grants *g, size_t i)
 {
 	return i + 1 < g->n && str_eq(g->v[i].path, g->v[i + 1].path) &&
 	       (g->v[i + 1].write || g->v[i].write == g->v[i + 1].write);
-}
-
-/* True when a pin lies in a hidden path: it does not exist inside. */
-static bool is_hidden(const struct build *b, const char *path)
-{
-	for (size_t i = 0; i < b->facts->hide.n; i++) {
-		if (path_within(path, b->facts->hide.v[i].at.real)) {
-			return true;
-		}
-	}
-	return false;
 }
 
 /* The deepest opened folder that holds `path`, other than `path` itself; NULL when there is none.
@@ -358,7 +346,8 @@ static void plan_grants(struct build *b, struct grants *g)
 				     .path = grant->path,
 				     .from = grant->from};
 
-		if (superseded(g, i) || (grant->pin && is_hidden(b, grant->path))) {
+		if (superseded(g, i) ||
+		    (grant->pin && path_facts_hold(&b->facts->hide, grant->path))) {
 			continue;
 		}
 		const struct grant *base = base_of(g, grant->path);
@@ -369,6 +358,7 @@ static void plan_grants(struct build *b, struct grants *g)
 					   ? PLAN_OPTIONAL
 					   : PLAN_GUARDED | (grant->missing ? PLAN_MISSING : 0);
 			op.flags |= grant->link_only ? PLAN_LINK_ONLY : 0;
+			op.flags |= grant->stand_in ? PLAN_STAND_IN : 0;
 			op.dev = grant->dev;
 			op.ino = grant->ino;
 			str_set_put(&b->pinned, b->arena, grant->path, "pin");
@@ -392,15 +382,12 @@ static void plan_grants(struct build *b, struct grants *g)
  * start is refused), in somebody else's only where the user may write. */
 static bool can_hold(struct build *b, const struct path_info *at)
 {
-	const char *slash = at->missing != NULL ? strrchr(at->missing, '/') : NULL;
 	struct stat st;
 
-	if (slash == NULL) {
+	if (at->missing == NULL) {
 		return false;
 	}
-	char *parent = slash == at->missing ? arena_strdup(b->arena, "/")
-					    : arena_strndup(b->arena, at->missing,
-							    (size_t)(slash - at->missing));
+	const char *parent = path_parent(at->missing, b->arena);
 	return access(parent, W_OK) == 0 ||
 	       (stat(parent, &st) == 0 && st.st_uid == b->facts->machine->uid);
 }
@@ -420,13 +407,12 @@ static void make_hidden(struct build *b, const struct path_info *at, const struc
 /* Closes a path. In a grant its name is on the host's disk and others can replace it there, so
  * the warden keeps it; where nothing is yet, a placeholder holds the name. */
 static void cover(struct build *b, const struct grants *g, const struct path_info *at,
-		  const struct origin *from)
+		  bool stand_in, const struct origin *from)
 {
 	const struct grant *base = base_of(g, at->real);
 	struct plan_op op = {.kind = PLAN_COVER,
 			     .path = at->real,
 			     .flags = PLAN_OPTIONAL,
-			     .mode = at->mode,
 			     .dev = at->dev,
 			     .ino = at->ino,
 			     .from = *from};
@@ -434,7 +420,7 @@ static void cover(struct build *b, const struct grants *g, const struct path_inf
 	if (base != NULL) {
 		anchor(b, base, at->real, from);
 		op.base = base->path;
-		op.flags = PLAN_GUARDED;
+		op.flags = PLAN_GUARDED | (stand_in ? PLAN_STAND_IN : 0);
 		if (!at->exists) {
 			/* Where nobody inside can make it the warden waits for it to come. */
 			op.flags |= can_hold(b, at) ? PLAN_MISSING : PLAN_OPTIONAL;
@@ -470,7 +456,7 @@ static void hidden(struct build *b, const struct grants *g)
 	for (size_t i = 0; i < f->hide.n; i++) {
 		if (last == NULL || !path_within(sorted[i]->at.real, last)) {
 			last = sorted[i]->at.real;
-			cover(b, g, &sorted[i]->at, &sorted[i]->item->from);
+			cover(b, g, &sorted[i]->at, sorted[i]->stand_in, &sorted[i]->item->from);
 		}
 	}
 }
@@ -485,7 +471,7 @@ static void link_folders(struct build *b, const struct grants *g)
 		const struct path_info *at = &m->link_folders.v[i];
 
 		if (base_of(g, at->real) != NULL && (at->exists || build_in_write(b, at->real))) {
-			cover(b, g, at, &nowhere);
+			cover(b, g, at, false, &nowhere);
 		}
 	}
 }

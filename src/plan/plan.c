@@ -62,54 +62,27 @@ void build_note(struct build *b, const struct origin *from, const char *fmt, ...
 
 bool build_in_write(const struct build *b, const char *path)
 {
-	for (size_t i = 0; i < b->facts->write.n; i++) {
-		if (path_within(path, b->facts->write.v[i].at.real)) {
-			return true;
-		}
-	}
-	return false;
-}
-
-static bool in_read(const struct build *b, const char *path)
-{
-	for (size_t i = 0; i < b->facts->read.n; i++) {
-		if (path_within(path, b->facts->read.v[i].at.real)) {
-			return true;
-		}
-	}
-	return false;
+	return path_facts_hold(&b->facts->write, path);
 }
 
 bool build_is_open(const struct build *b, const char *path)
 {
-	for (size_t i = 0; i < b->facts->hide.n; i++) {
-		if (path_within(path, b->facts->hide.v[i].at.real)) {
-			return false;
-		}
+	if (path_facts_hold(&b->facts->hide, path)) {
+		return false;
 	}
 	for (size_t i = 0; i < b->facts->system.n; i++) {
 		if (path_within(path, b->facts->system.v[i].real)) {
 			return true;
 		}
 	}
-	return build_in_write(b, path) || in_read(b, path);
+	return build_in_write(b, path) || path_facts_hold(&b->facts->read, path);
 }
 
 bool build_home_is_private(const struct build *b)
 {
 	const char *home = b->facts->machine->home.real;
 
-	for (size_t i = 0; i < b->facts->write.n; i++) {
-		if (path_within(home, b->facts->write.v[i].at.real)) {
-			return false;
-		}
-	}
-	for (size_t i = 0; i < b->facts->read.n; i++) {
-		if (path_within(home, b->facts->read.v[i].at.real)) {
-			return false;
-		}
-	}
-	return true;
+	return !build_in_write(b, home) && !path_facts_hold(&b->facts->read, home);
 }
 
 const char *build_tilde(const struct build *b, const char *path)

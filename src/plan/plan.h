@@ -32,6 +32,7 @@ enum plan_kind {
 #define PLAN_OPTIONAL  2U  /* nothing is done where `path` does not exist */
 #define PLAN_GUARDED   4U  /* PIN, ANCHOR, COVER: the name is on disk, the warden keeps it */
 #define PLAN_LINK_ONLY 16U /* PIN: of a link; closed when it is found to be anything else */
+#define PLAN_STAND_IN  32U /* PIN, COVER: maybe another run's placeholder stood there */
 #define PLAN_MISSING   8U  /* guarded: nothing is there yet, a placeholder is made */
 
 /* PLAN_ALLOW's rights, mapped to Landlock's by confine. */

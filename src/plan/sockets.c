@@ -39,21 +39,6 @@ struct search {
 	bool failed;
 };
 
-static bool in_grants(const struct facts *facts, const char *path)
-{
-	for (size_t i = 0; i < facts->write.n; i++) {
-		if (path_within(path, facts->write.v[i].at.real)) {
-			return true;
-		}
-	}
-	for (size_t i = 0; i < facts->read.n; i++) {
-		if (path_within(path, facts->read.v[i].at.real)) {
-			return true;
-		}
-	}
-	return false;
-}
-
 static bool grant_on_device(const struct path_info *at, dev_t dev)
 {
 	return at->exists && at->dev == dev;
@@ -94,7 +79,9 @@ static void judge(struct search *s, const char *name, const struct unix_diag_vfs
 
 	if (name[0] == '/' && resolve_path(name, s->arena, &at, &ignored) && at.exists &&
 	    S_ISSOCK(at.mode) && (uint32_t)at.ino == vfs->udiag_vfs_ino) {
-		if (in_grants(s->facts, at.real) && lstat(at.real, &st) == 0) {
+		if ((path_facts_hold(&s->facts->write, at.real) ||
+		     path_facts_hold(&s->facts->read, at.real)) &&
+		    lstat(at.real, &st) == 0) {
 			found(s, at.real, &st);
 		}
 		return;
