@@ -1,0 +1,41 @@
+/* Decisions told: to --log as JSON lines, and summed up for the report at exit. */
+#ifndef LNK_GATE_DECISIONS_H
+#define LNK_GATE_DECISIONS_H
+
+#include "gate/client.h"
+#include "gate/policy.h"
+
+#include <stdbool.h>
+#include <stdint.h>
+
+struct decision {
+	enum gate_section section;
+	const char *host; /* name or address; hostile bytes are made visible here */
+	uint16_t port;    /* 0: a look-up of the name only */
+	bool allowed;
+	const struct origin *from; /* the granting line; NULL when refused */
+	const char *why;           /* refused */
+	const char *hint;          /* refused */
+	const char *method;        /* of an HTTP request, or NULL */
+	const char *path;          /* likewise */
+	uint64_t sent, received;   /* bytes, of a call that ended */
+};
+
+/* Different refused things that are remembered; beyond them only their number. */
+#define DECISIONS_KEPT 256
+
+struct decisions;
+/* `log_fd` -1: no log. NULL when memory is out. */
+struct decisions *decisions_new(int log_fd);
+void decisions_free(struct decisions *decisions);
+
+/* One call, request or look-up decided. A line is written whole with one write(2) (O_APPEND), at
+ * most 4 KiB; a full disk loses lines, not calls. A refused look-up followed by nothing else is one
+ * refusal; a name refused at several ports is told once per port. */
+void decisions_add(struct decisions *decisions, const struct decision *decision);
+
+/* The refusals, most counted first, at most GATE_REFUSALS_MAX; the number of them; `ret_more`. */
+uint32_t decisions_report(const struct decisions *decisions, struct gate_refusal *out,
+			  uint32_t *ret_more);
+
+#endif

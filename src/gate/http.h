@@ -1,0 +1,102 @@
+/* HTTP/1 between a program and one server: every request is read whole as far as its head, judged,
+ * and written out anew; bodies and answers pass as they come. llhttp reads, we write. No sockets in
+ * here: bytes in, bytes out, so that a fuzzer drives it. Source: RFC 9110, RFC 9112.
+ *
+ * One request is under way at a time: bytes of the next one wait (the caller does not feed them:
+ * http_wants_client) until the answer is complete. */
+#ifndef LNK_GATE_HTTP_H
+#define LNK_GATE_HTTP_H
+
+#include "gate/policy.h"
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+/* A request's or an answer's head: more is 431, or ends the call. */
+#define HTTP_HEAD_MAX (64UL * 1024UL)
+/* Body of a request to a model runtime, which is judged whole. */
+#define HTTP_MODEL_BODY_MAX (32UL * 1024UL * 1024UL)
+
+/* A queue of bytes to be written. `v + at` on, `n` bytes. */
+struct http_out {
+	unsigned char *v;
+	size_t at, n, cap;
+};
+
+/* One request, when its head (and for models its body) is complete. Strings end with NUL and hold
+ * none otherwise. */
+struct http_request {
+	const char *method;
+	const char
+		*target; /* origin-form, "/path?query", exactly as it came (RFC 9112 section 3.2) */
+	char host[HOST_MAX]; /* of Host, in normal form; without the port */
+	uint16_t port;       /* of Host; the call's port when Host has none */
+	bool upgrade;        /* asks for "websocket" */
+	const char *body;    /* models: the whole body; else NULL */
+	size_t body_len;
+};
+
+/* What is answered instead of passing a request on. status 0: it passes. */
+struct http_refusal {
+	unsigned status;      /* 400, 403, 405, 413, 429 ... */
+	unsigned retry_after; /* seconds, for 429 */
+	char why[256];        /* printable, one sentence */
+	char hint[384];       /* the line to add; may be empty */
+};
+
+struct http_config {
+	/* Judges a request; fills `refusal` to refuse it. */
+	void (*judge)(void *context, const struct http_request *request,
+		      struct http_refusal *refusal);
+	void *context;
+	const char *host; /* of the call, normal form: what Host is written as, with the port
+			     unless it is 80 (or always, for models) */
+	uint16_t port;
+	bool model;    /* bodies are read whole before they are judged; no upgrade; one request
+			  per connection; Origin, Referer and Host of the program are replaced */
+	bool absolute; /* to an upstream proxy: the target is written as http://host/path */
+	const char *proxy_authorization; /* value of that header for the proxy, or NULL */
+};
+
+enum http_state {
+	HTTP_GOING,
+	HTTP_RAW,    /* upgraded: from here on bytes pass both ways unread (what is queued first) */
+	HTTP_CLOSE,  /* write what is queued to the program, then close the call */
+	HTTP_BROKEN, /* the server's answer cannot be read: close at once (a 502 is queued when
+			nothing of an answer has been passed on) */
+};
+
+struct http;
+
+/* NULL when memory is out. `config` is copied; its strings are borrowed. */
+struct http *http_new(const struct http_config *config);
+void http_free(struct http *http);
+
+/* Feeds bytes of the program. Returns how many were taken: fewer when a request is under way and
+ * the next has begun, or when HTTP_CLOSE. What a server must get is in `http_to_server`, what the
+ * program must get in `http_to_client`; the caller writes them out and calls http_written. */
+size_t http_from_client(struct http *http, const unsigned char *bytes, size_t len);
+size_t http_from_server(struct http *http, const unsigned char *bytes, size_t len);
+struct http_out *http_to_server(struct http *http);
+struct http_out *http_to_client(struct http *http);
+void http_written(struct http_out *out, size_t n);
+
+/* The other side ended its half (a read gave 0). */
+void http_client_ended(struct http *http);
+void http_server_ended(struct http *http);
+
+enum http_state http_state(const struct http *http);
+/* True when bytes of the program would be taken now; false while an answer is awaited and the next
+ * request's bytes must wait in the kernel. */
+bool http_wants_client(const struct http *http);
+/* True once a request was let through: a server is needed. */
+bool http_needs_server(const struct http *http);
+/* True when no request is under way: a server that closes now has done nothing wrong. */
+bool http_idle(const struct http *http);
+
+/* The gate's own answer, a short page of plain text, queued for the program; HTTP_CLOSE follows.
+ * For what happens outside of a request's judging: the server cannot be reached (502, 504). */
+void http_refuse(struct http *http, const struct http_refusal *refusal);
+
+#endif
