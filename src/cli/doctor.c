@@ -5,6 +5,7 @@
 #include "cli/cli.h"
 #include "cli/probe.h"
 #include "cli/wrap.h"
+#include "confine/nft.h"
 #include "plan/kernel.h"
 #include "plan/machine.h"
 

@@ -20,7 +20,6 @@ int probe_inotify(void);
 int probe_seccomp(void);
 int probe_memfd(void);
 int probe_binfmt(void);
-int probe_nft(void);
 int probe_landlock_execute(void);
 int probe_landlock_refer(void);
 int probe_landlock_truncate(void);
