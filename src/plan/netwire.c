@@ -1,0 +1,357 @@
+/* A net_plan as bytes: a head, the few strings that origins are made of (the spec's file, flags),
+ * then the lists. Numbers are in the machine's own order, since both ends are of one build; strings
+ * are their length, their bytes and a NUL, so that a decoded plan points into one copy of all. */
+#include "base/str.h"
+#include "plan/netplan.h"
+
+#include <string.h>
+
+/* "lnk", and a number to bump when the layout changes. */
+#define MAGIC 0x6c6e6b01U
+
+/* Bytes that an entry of a list has at least: what bounds a count that is read. */
+#define ORIGIN_BYTES  16U
+#define STRING_BYTES  5U
+#define HOST_BYTES    (STRING_BYTES + ORIGIN_BYTES)
+#define TCP_BYTES     (STRING_BYTES + 2U + ORIGIN_BYTES)
+#define RANGE_BYTES   (1U + 16U + 4U + ORIGIN_BYTES)
+#define PORT_BYTES    (2U + 1U + ORIGIN_BYTES)
+#define PUBLISH_BYTES 4U
+
+/* --- writing ------------------------------------------------------------------------------ */
+
+/* Strings that origins share, numbered from 1; 0 is NULL. */
+struct strings {
+	const char **v;
+	size_t n;
+	size_t cap;
+};
+
+/* Writes, or only counts where `v` is NULL. */
+struct writer {
+	unsigned char *v;
+	size_t n;
+	struct strings strings;
+	struct arena *arena;
+};
+
+static void put(struct writer *w, const void *data, size_t len)
+{
+	if (w->v != NULL) {
+		memcpy(w->v + w->n, data, len);
+	}
+	w->n += len;
+}
+
+static void put_u8(struct writer *w, unsigned value)
+{
+	const uint8_t v = (uint8_t)value;
+
+	put(w, &v, sizeof(v));
+}
+
+static void put_u16(struct writer *w, uint16_t value)
+{
+	put(w, &value, sizeof(value));
+}
+
+static void put_u32(struct writer *w, size_t value)
+{
+	const uint32_t v = (uint32_t)value;
+
+	put(w, &v, sizeof(v));
+}
+
+static void put_string(struct writer *w, const char *s)
+{
+	size_t len = strlen(s);
+
+	put_u32(w, len);
+	put(w, s, len + 1);
+}
+
+/* The number of a string; few are different, and mostly the same pointer comes again. */
+static size_t number_of(struct writer *w, const char *s)
+{
+	if (s == NULL) {
+		return 0;
+	}
+	for (size_t i = 0; i < w->strings.n; i++) {
+		if (w->strings.v[i] == s || str_eq(w->strings.v[i], s)) {
+			return i + 1;
+		}
+	}
+	ARENA_PUSH(w->arena, &w->strings, s);
+	return w->strings.n;
+}
+
+static void put_origin(struct writer *w, const struct origin *from)
+{
+	put_u32(w, number_of(w, from->file));
+	put_u32(w, number_of(w, from->flag));
+	put_u32(w, from->line);
+	put_u32(w, from->col);
+}
+
+static void put_hosts(struct writer *w, const struct net_host *v, size_t n)
+{
+	put_u32(w, n);
+	for (size_t i = 0; i < n; i++) {
+		put_string(w, v[i].pattern);
+		put_origin(w, &v[i].from);
+	}
+}
+
+static void put_lists(struct writer *w, const struct net_plan *plan)
+{
+	put_hosts(w, plan->internet.v, plan->internet.n);
+	put_u32(w, plan->tcp.n);
+	for (size_t i = 0; i < plan->tcp.n; i++) {
+		put_string(w, plan->tcp.v[i].host);
+		put_u16(w, plan->tcp.v[i].port);
+		put_origin(w, &plan->tcp.v[i].from);
+	}
+	put_hosts(w, plan->lan.v, plan->lan.n);
+	put_u32(w, plan->ranges.n);
+	for (size_t i = 0; i < plan->ranges.n; i++) {
+		const struct net_range *r = &plan->ranges.v[i];
+
+		put_u8(w, r->addr.v6 ? 1 : 0);
+		put(w, r->addr.b, sizeof(r->addr.b));
+		put_u32(w, r->bits);
+		put_origin(w, &r->from);
+	}
+	put_u32(w, plan->ports.n);
+	for (size_t i = 0; i < plan->ports.n; i++) {
+		put_u16(w, plan->ports.v[i].port);
+		put_u8(w, plan->ports.v[i].model ? 1 : 0);
+		put_origin(w, &plan->ports.v[i].from);
+	}
+	put_u32(w, plan->publish.n);
+	for (size_t i = 0; i < plan->publish.n; i++) {
+		put_u16(w, plan->publish.v[i].inside);
+		put_u16(w, plan->publish.v[i].outside);
+	}
+}
+
+static void put_head(struct writer *w, const struct net_plan *plan)
+{
+	put_u32(w, MAGIC);
+	put_u8(w, plan->host_mode ? 1 : 0);
+	put_u8(w, plan->gate ? 1 : 0);
+	put(w, &plan->per_minute, sizeof(plan->per_minute));
+	put_origin(w, &plan->per_minute_from);
+	put_u32(w, number_of(w, plan->spec_file));
+	put_u32(w, w->strings.n);
+	for (size_t i = 0; i < w->strings.n; i++) {
+		put_string(w, w->strings.v[i]);
+	}
+}
+
+void net_plan_encode(const struct net_plan *plan, struct arena *arena, unsigned char **ret_bytes,
+		     size_t *ret_len)
+{
+	struct writer w = {.arena = arena};
+
+	/* Once to number the strings, once to know the size, once in earnest. */
+	put_lists(&w, plan);
+	size_t lists = w.n;
+	put_head(&w, plan);
+	w.n = 0;
+	put_head(&w, plan);
+	w.v = arena_alloc(arena, w.n + lists);
+	w.n = 0;
+	put_head(&w, plan);
+	put_lists(&w, plan);
+	*ret_bytes = w.v;
+	*ret_len = w.n;
+}
+
+/* --- reading ------------------------------------------------------------------------------ */
+
+struct reader {
+	const unsigned char *p;
+	size_t left;
+	bool bad; /* everything read from then on is 0 */
+	const char **strings;
+	size_t nstrings;
+	struct arena *arena;
+};
+
+static void get(struct reader *r, void *out, size_t len)
+{
+	if (r->bad || len > r->left) {
+		r->bad = true;
+		memset(out, 0, len);
+		return;
+	}
+	memcpy(out, r->p, len);
+	r->p += len;
+	r->left -= len;
+}
+
+static bool get_bool(struct reader *r)
+{
+	uint8_t v;
+
+	get(r, &v, sizeof(v));
+	r->bad = r->bad || v > 1;
+	return v == 1;
+}
+
+static uint16_t get_u16(struct reader *r)
+{
+	uint16_t v;
+
+	get(r, &v, sizeof(v));
+	return v;
+}
+
+static uint32_t get_u32(struct reader *r)
+{
+	uint32_t v;
+
+	get(r, &v, sizeof(v));
+	return v;
+}
+
+/* A port, which is never 0. */
+static uint16_t get_port(struct reader *r)
+{
+	uint16_t port = get_u16(r);
+
+	r->bad = r->bad || port == 0;
+	return port;
+}
+
+static const char *get_string(struct reader *r)
+{
+	size_t len = get_u32(r);
+
+	if (r->bad || len >= r->left || memchr(r->p, '\0', len + 1) != r->p + len) {
+		r->bad = true;
+		return "";
+	}
+	const char *s = (const char *)r->p;
+	r->p += len + 1;
+	r->left -= len + 1;
+	return s;
+}
+
+/* The number of entries of a list, each of at least `least` bytes. */
+static size_t get_count(struct reader *r, size_t least)
+{
+	size_t n = get_u32(r);
+
+	if (n > r->left / least) {
+		r->bad = true;
+	}
+	return r->bad ? 0 : n;
+}
+
+static const char *get_shared(struct reader *r)
+{
+	size_t number = get_u32(r);
+
+	if (number > r->nstrings) {
+		r->bad = true;
+		return NULL;
+	}
+	return number > 0 ? r->strings[number - 1] : NULL;
+}
+
+static void get_origin(struct reader *r, struct origin *ret_from)
+{
+	ret_from->file = get_shared(r);
+	ret_from->flag = get_shared(r);
+	ret_from->line = get_u32(r);
+	ret_from->col = get_u32(r);
+}
+
+/* A list of exactly as many entries as are announced; `entry` points to each in turn. */
+#define GET_LIST(r, list, least, entry)                                                            \
+	(list)->n = (list)->cap = get_count((r), (least));                                         \
+	(list)->v = arena_alloc((r)->arena, (list)->n * sizeof(*(list)->v));                       \
+	for (__typeof__((list)->v) entry = (list)->v; entry < (list)->v + (list)->n && !(r)->bad;  \
+	     entry++)
+
+static void get_lists(struct reader *r, struct net_plan *plan)
+{
+	GET_LIST(r, &plan->internet, HOST_BYTES, host)
+	{
+		host->pattern = get_string(r);
+		get_origin(r, &host->from);
+	}
+	GET_LIST(r, &plan->tcp, TCP_BYTES, tcp)
+	{
+		tcp->host = get_string(r);
+		tcp->port = get_port(r);
+		get_origin(r, &tcp->from);
+	}
+	GET_LIST(r, &plan->lan, HOST_BYTES, name)
+	{
+		name->pattern = get_string(r);
+		get_origin(r, &name->from);
+	}
+	GET_LIST(r, &plan->ranges, RANGE_BYTES, range)
+	{
+		range->addr.v6 = get_bool(r);
+		get(r, range->addr.b, sizeof(range->addr.b));
+		range->bits = get_u32(r);
+		r->bad = r->bad || range->bits > (range->addr.v6 ? 128 : 32);
+		get_origin(r, &range->from);
+	}
+	GET_LIST(r, &plan->ports, PORT_BYTES, port)
+	{
+		port->port = get_port(r);
+		port->model = get_bool(r);
+		get_origin(r, &port->from);
+	}
+	GET_LIST(r, &plan->publish, PUBLISH_BYTES, publish)
+	{
+		publish->inside = get_port(r);
+		publish->outside = get_port(r);
+	}
+}
+
+static void get_strings(struct reader *r)
+{
+	size_t n = get_count(r, STRING_BYTES);
+
+	r->strings = arena_alloc(r->arena, n * sizeof(*r->strings));
+	for (size_t i = 0; i < n; i++) {
+		r->strings[i] = get_string(r);
+	}
+	r->nstrings = r->bad ? 0 : n;
+}
+
+bool net_plan_decode(const unsigned char *bytes, size_t len, struct arena *arena,
+		     struct net_plan *ret_plan)
+{
+	struct net_plan plan = {.host_mode = false};
+	/* The one copy that all strings of the plan lie in. */
+	struct reader r = {.left = len, .arena = arena};
+
+	r.p = (const unsigned char *)arena_strndup(arena, (const char *)bytes, len);
+	r.bad = get_u32(&r) != MAGIC;
+	plan.host_mode = get_bool(&r);
+	plan.gate = get_bool(&r);
+	get(&r, &plan.per_minute, sizeof(plan.per_minute));
+
+	/* The strings that these refer to come behind them. */
+	struct reader head = r;
+	unsigned char skipped[ORIGIN_BYTES + sizeof(uint32_t)];
+	get(&r, skipped, sizeof(skipped));
+	get_strings(&r);
+	head.strings = r.strings;
+	head.nstrings = r.nstrings;
+	get_origin(&head, &plan.per_minute_from);
+	plan.spec_file = get_shared(&head);
+
+	get_lists(&r, &plan);
+	if (r.bad || head.bad || r.left != 0) {
+		return false;
+	}
+	*ret_plan = plan;
+	return true;
+}
