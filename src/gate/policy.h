@@ -59,6 +59,11 @@ void policy_call_address(const struct policy *policy, const struct addr *addr, u
 void policy_address(const struct policy *policy, const char *name, uint16_t port,
 		    const struct addr *addr, struct verdict *ret_verdict);
 
+/* Refuses an address that address_is_own() (address.h) found to be this machine's; `name` as in
+ * policy_address. */
+void policy_refuse_own(const struct policy *policy, const char *name, uint16_t port,
+		       const struct addr *addr, struct verdict *ret_verdict);
+
 /* True when one of the plan's patterns of [internet] or [lan] is `host` or a wildcard over it. */
 bool policy_pattern_matches(const char *pattern, const char *host);
 
