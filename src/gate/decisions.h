@@ -25,16 +25,24 @@ struct decision {
 #define DECISIONS_KEPT 256
 
 struct decisions;
-/* `log_fd` -1: no log. NULL when memory is out. */
+/* `log_fd` (borrowed) -1: no log. NULL when memory is out. */
 struct decisions *decisions_new(int log_fd);
 void decisions_free(struct decisions *decisions);
 
 /* One call, request or look-up decided. A line is written whole with one write(2) (O_APPEND), at
- * most 4 KiB; a full disk loses lines, not calls. A refused look-up followed by nothing else is one
- * refusal; a name refused at several ports is told once per port. */
+ * most 4 KiB; a full disk, and a pipe that nobody reads, lose lines, not calls. A refused look-up
+ * followed by nothing else is one refusal, its A and AAAA questions too; a name refused at several
+ * ports is told once per port, and once per reason.
+ *
+ * A line: {"time": RFC 3339 in UTC, "section": "internet", "lan", "localhost" or null, "host",
+ * "port": null of a look-up, "verdict": "allowed" or "refused", "spec": "app.toml:12", "--host" or
+ * null; "why" and "hint" of a refusal; "method" and "path" of a request; "sent" and "received" of
+ * an allowed call}. Texts that are too long end in "...". */
 void decisions_add(struct decisions *decisions, const struct decision *decision);
 
-/* The refusals, most counted first, at most GATE_REFUSALS_MAX; the number of them; `ret_more`. */
+/* The refusals, most counted first, at most GATE_REFUSALS_MAX; the number of them. `what` is "HOST,
+ * port N: WHY". `ret_more`: how many different ones there are beyond, as far as they were counted
+ * (4,096 after DECISIONS_KEPT). */
 uint32_t decisions_report(const struct decisions *decisions, struct gate_refusal *out,
 			  uint32_t *ret_more);
 
