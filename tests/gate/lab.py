@@ -15,12 +15,11 @@ import ssl
 import struct
 import subprocess
 import tempfile
-import time
 
 import pytest
 
 import zone
-from conftest import Box, Result, box_base, descendants, reap_orphans, wait_until
+from conftest import Box, box_base, descendants, reap_orphans, wait_until
 
 HERE = pathlib.Path(__file__).resolve().parent
 IS_ROOT = os.geteuid() == 0
@@ -274,10 +273,26 @@ def nbox(net):
     yield from make_box(net)
 
 
+# How a call ends that is refused before, and after, it could begin. Never by a time-out.
+AT_ONCE = {"unknown name", "no address", "ECONNREFUSED", "ECONNRESET", "EHOSTUNREACH", "ENETUNREACH",
+           "EPERM", "EACCES", "EPIPE", "EOF", "TLSV1_ALERT_ACCESS_DENIED",
+           "TLSV13_ALERT_ACCESS_DENIED", "UNEXPECTED_EOF_WHILE_READING"}
+
+
+def refused(said, ms=1000):
+    """That a step of the probe was refused, and quickly."""
+    return said.get("error") in AT_ONCE and said["ms"] < ms
+
+
+def page(said, *statuses):
+    """That a step got a page of the gate's with one of the statuses."""
+    return said.get("value", {}).get("status") in statuses and said["ms"] < 1000
+
+
 def gate_of(pid):
     """The gate of the run that `pid` is, or None."""
     return next((p for p, name in descendants(pid).items() if name == "lnk-gate"), None)
 
 
-__all__ = ["HERE", "IS_ROOT", "Lab", "NetBox", "Result", "gate_of", "make_box", "nbox", "net",
-           "shared_lab", "wait_until", "zone", "time"]
+__all__ = ["AT_ONCE", "HERE", "IS_ROOT", "Lab", "NetBox", "gate_of", "make_box", "nbox", "net", "page",
+           "refused", "shared_lab", "wait_until", "zone"]
