@@ -36,14 +36,26 @@ struct gate_client {
 
 struct gate_config {
 	const struct net_plan *plan;
-	int log_fd;        /* --log, opened by the caller; -1: none */
-	char *const *envp; /* the user's own environment: the upstream proxy is read from it */
+	int log_fd;          /* --log, opened by the caller; -1: none */
+	char *const *envp;   /* the user's own environment: the upstream proxy is read from it */
+	const char *program; /* lnk-gate's file, for tests; NULL: found beside this program */
 };
 
-/* Starts lnk-gate (beside this program, or in libexec) and hands it the plan. It reads it, and
- * confines itself when the listeners come through the door. False: err says why; nothing is left
- * running. Source: vfork(2), execve(2), pidfd_open(2). */
+/* Starts lnk-gate (of ../libexec/lnk beside this program's folder; in a build folder, of gate) and
+ * hands it the plan. Returns as soon as it is started: it reads the plan and confines itself
+ * meanwhile, and answers through the door when the listeners have come. What goes wrong there
+ * (a busy port of --publish, an unreadable proxy variable) makes it end; gate_failed tells why.
+ * False: err says why; nothing is left running.
+ *
+ * To be called before init and others are forked, who then must not keep `control`; from the thread
+ * that lives as long as the run, because the gate is killed when its parent thread ends. Source:
+ * vfork(2), execve(2), pidfd_open(2), PR_SET_PDEATHSIG(2const). */
 bool gate_start(const struct gate_config *config, struct gate_client *ret_gate, struct err *err);
+
+/* The gate has ended, or is about to (init found the door closed, pidfd became readable): fills
+ * `err` with what it said, else with how it ended; waits up to a second for that. Always returns
+ * false. gate_finish still has to be called. */
+bool gate_failed(struct gate_client *gate, struct err *err);
 
 /* In the supervisor after init was cloned: init's end of the door is init's alone. */
 void gate_started_init(struct gate_client *gate);
