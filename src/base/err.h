@@ -13,6 +13,7 @@ enum err_code {
 	ERR_SETUP,         /* lnk itself failed before the program ran */
 	ERR_NOT_PERMITTED, /* PROGRAM may not run */
 	ERR_NOT_FOUND,     /* PROGRAM does not exist */
+	ERR_GATE,          /* the gate ended before the program ran; it knows why */
 };
 
 /* Where something was asked for: file:line:col of a spec, or a flag, or nowhere (all zero).

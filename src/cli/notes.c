@@ -3,6 +3,7 @@
 #include "base/str.h"
 #include "cli/env.h"
 
+#include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -92,6 +93,32 @@ void notes_to_look_at(struct confine_result *result)
 	free(result->notes);
 	result->notes = NULL;
 	result->nnotes = 0;
+}
+
+void notes_of_gate(const struct gate_report *report, bool died)
+{
+	char safe[4096];
+
+	if (died) {
+		fputs("lnk: warning: the gate ended during the run: every call to the network "
+		      "failed from then on\n",
+		      stderr);
+	}
+	for (uint32_t i = 0; i < report->n; i++) {
+		const struct gate_refusal *r = &report->v[i];
+
+		fprintf(stderr, "lnk: refused: %s", str_printable(r->what, safe, sizeof(safe)));
+		if (r->count > 1) {
+			fprintf(stderr, " (%" PRIu32 " times)", r->count);
+		}
+		if (r->hint[0] != '\0') {
+			fprintf(stderr, "; %s", str_printable(r->hint, safe, sizeof(safe)));
+		}
+		fputc('\n', stderr);
+	}
+	if (report->more > 0) {
+		fprintf(stderr, "lnk: refused: %" PRIu32 " more; see --log\n", report->more);
+	}
 }
 
 void notes_at_exit(const struct confine_result *result)

@@ -3,6 +3,7 @@
 #define LNK_CLI_NOTES_H
 
 #include "confine/confine.h"
+#include "gate/client.h"
 #include "plan/plan.h"
 
 /* Before the program starts: what will surely fail, with the line to add. */
@@ -11,6 +12,9 @@ void notes_at_start(const struct plan *plan, char *const *env, const struct fact
 /* When it has ended: what the program may have left where it runs outside. Said even when quiet is
  * asked for. Frees result->notes. */
 void notes_to_look_at(struct confine_result *result);
+
+/* When it has ended: what the gate refused, and the line to add; or that the gate itself ended. */
+void notes_of_gate(const struct gate_report *report, bool died);
 
 /* When it has ended: what was in the private home and is gone with it. */
 void notes_at_exit(const struct confine_result *result);

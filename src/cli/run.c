@@ -1,4 +1,5 @@
 /* lnk sandbox run: words to spec, spec to plan, plan to confinement; one direction. */
+#include "base/fd.h"
 #include "base/str.h"
 #include "cli/cli.h"
 #include "cli/env.h"
@@ -7,6 +8,7 @@
 #include "confine/confine.h"
 #include "confine/placeholder.h"
 #include "confine/program.h"
+#include "gate/client.h"
 #include "plan/plan.h"
 #include "plan/refuse.h"
 #include "spec/spec.h"
@@ -37,7 +39,10 @@ struct run {
 	int fds[PROGRAM_KEEP_MAX];
 	size_t nfds;
 	bool given[RUN_FLAG_COUNT];
-	char **program; /* argv of the program */
+	char **program;  /* argv of the program */
+	const char *log; /* --log */
+	struct net_plan net;
+	struct gate_client gate;
 	struct spec spec;
 	struct machine machine;
 	struct facts facts;
@@ -72,6 +77,26 @@ static bool keep_fd(struct run *r, const char *value)
 	return true;
 }
 
+/* PORT or PORT:HOSTPORT. */
+static bool publish(struct run *r, const char *value)
+{
+	char *end;
+	unsigned long port[2];
+
+	port[0] = value[0] >= '0' && value[0] <= '9' ? strtoul(value, &end, 10) : 0;
+	port[1] = port[0];
+	if (port[0] != 0 && end[0] == ':') {
+		port[1] = end[1] >= '0' && end[1] <= '9' ? strtoul(end + 1, &end, 10) : 0;
+	}
+	if (port[0] - 1 > 65534 || port[1] - 1 > 65534 || *end != '\0') {
+		return usage(r, "--publish", arena_printf(&r->arena, "%s names no port", value),
+			     "write --publish 8080, or --publish 8080:9090 to be called at 9090");
+	}
+	struct net_publish p = {(uint16_t)port[0], (uint16_t)port[1]};
+	ARENA_PUSH(&r->arena, &r->net.publish, p);
+	return true;
+}
+
 static bool run_flag(struct run *r, enum run_flag flag, const char *value)
 {
 	r->given[flag] = true;
@@ -79,6 +104,10 @@ static bool run_flag(struct run *r, enum run_flag flag, const char *value)
 		r->spec_file = value;
 	} else if (flag == RUN_ENV) {
 		ARENA_PUSH(&r->arena, &r->env, value);
+	} else if (flag == RUN_LOG) {
+		r->log = value;
+	} else if (flag == RUN_PUBLISH) {
+		return publish(r, value);
 	} else if (flag == RUN_FD) {
 		return keep_fd(r, value);
 	}
@@ -161,10 +190,7 @@ static bool parse(struct run *r, int argc, char **argv)
 /* Sections that this build reads and checks, but cannot carry out. */
 static bool check_available(struct run *r)
 {
-	static const enum spec_section later[] = {SPEC_SECTION_INTERNET, SPEC_SECTION_LAN,
-						  SPEC_SECTION_LOCALHOST, SPEC_SECTION_TOOLS,
-						  SPEC_SECTION_BROWSER};
-	const struct spec_value *mode = &r->spec.value[SPEC_NETWORK_MODE];
+	static const enum spec_section later[] = {SPEC_SECTION_TOOLS, SPEC_SECTION_BROWSER};
 	bool ok = true;
 
 	for (size_t i = 0; i < ARRAY_LEN(later); i++) {
@@ -173,18 +199,9 @@ static bool check_available(struct run *r)
 
 			err_set(err, ERR_SPEC, 0, "[%s] is not available in this build",
 				spec_sections[later[i]].name);
-			err_hint(err, "leave it out: the program then has its own loopback and no "
-				      "other network");
+			err_hint(err, "leave it out");
 			ok = err_at(err, &r->spec.section[later[i]]);
 		}
-	}
-	if (mode->set && str_eq(mode->v[0].text, "host")) {
-		struct err *err = err_list_next(r->errs);
-
-		err_set(err, ERR_SPEC, 0, "mode = \"host\" is not available in this build");
-		err_hint(err, "leave it out: the program then has its own loopback and no other "
-			      "network");
-		ok = err_at(err, &mode->from);
 	}
 	return ok;
 }
@@ -214,6 +231,38 @@ static bool read_spec(struct run *r)
 	return spec_read(&input, &r->arena, &r->spec, r->errs) &&
 	       (r->spec.file == NULL || refuse_check(&r->spec, &r->machine, &r->arena, r->errs)) &&
 	       check_available(r);
+}
+
+/* The gate reads the plan and loads its libraries while the rest of the machine is looked at. */
+static bool start_gate(struct run *r)
+{
+	struct net_plan net;
+	struct err failure;
+	auto_close int log = -1;
+
+	net_plan_make(&r->spec, &r->arena, &net);
+	net.publish.v = r->net.publish.v;
+	net.publish.n = r->net.publish.n;
+	net.gate = !net.host_mode && (net.gate || net.publish.n > 0);
+	r->net = net;
+	if (!net.gate || r->given[RUN_DRY_RUN]) {
+		return true;
+	}
+	if (r->log != NULL) {
+		log = open(r->log, O_WRONLY | O_APPEND | O_CREAT | O_CLOEXEC | O_NOCTTY, 0600);
+		if (log < 0) {
+			return usage(r, "--log",
+				     arena_printf(&r->arena, "cannot open %s: %s", r->log,
+						  strerror(errno)),
+				     "name a file that you may write");
+		}
+	}
+	struct gate_config config = {.plan = &r->net, .log_fd = log, .envp = environ};
+	if (!gate_start(&config, &r->gate, &failure)) {
+		*err_list_next(r->errs) = failure;
+		return false;
+	}
+	return true;
 }
 
 /* Makes every missing folder of an absolute path, 0700. */
@@ -293,7 +342,8 @@ static bool make_plan(struct run *r)
 {
 	struct facts_wanted wanted = {.program = r->program[0]};
 	struct plan_options options = {.program = r->program[0],
-				       .user_namespaces = r->given[RUN_USER_NAMESPACES]};
+				       .user_namespaces = r->given[RUN_USER_NAMESPACES],
+				       .net = &r->net};
 	struct err failure;
 
 	if (!check_descriptors(r) || !kept_home(r, &options.kept_home)) {
@@ -304,6 +354,14 @@ static bool make_plan(struct run *r)
 		return false;
 	}
 	return plan_make(&r->spec, &r->facts, &options, &r->arena, &r->plan, r->errs);
+}
+
+/* Without its gate a run does not start: what the gate has to say is the reason. */
+static void gate_explain(struct run *r, struct err *failure)
+{
+	if (failure->code == ERR_GATE) {
+		(void)gate_failed(&r->gate, failure);
+	}
 }
 
 static bool start(struct run *r, int *ret_status)
@@ -317,6 +375,7 @@ static bool start(struct run *r, int *ret_status)
 		*err_list_next(r->errs) = failure;
 		return false;
 	}
+	const int outside[] = {r->gate.control, r->gate.pidfd};
 	struct confine_config config = {
 		.plan = &r->plan,
 		.machine = &r->machine,
@@ -326,19 +385,39 @@ static bool start(struct run *r, int *ret_status)
 		.path = r->machine.path,
 		.keep_fds = r->fds,
 		.nkeep_fds = r->nfds,
+		.door = r->gate.pid > 0 ? r->gate.door : -1,
+		.outside_fds = outside,
+		.noutside_fds = r->gate.pid > 0 ? ARRAY_LEN(outside) : 0,
 	};
 	if (!r->given[RUN_QUIET]) {
 		notes_at_start(&r->plan, environ, &r->facts);
 	}
 	bool ok = confine_run(&config, &result, &failure);
+	r->gate.door = -1; /* closed by confine_run */
 	notes_to_look_at(&result);
 	if (!ok) {
+		gate_explain(r, &failure);
 		*err_list_next(r->errs) = failure;
 	} else if (!r->given[RUN_QUIET]) {
 		notes_at_exit(&result);
 	}
 	*ret_status = result.status;
 	return ok;
+}
+
+/* What the gate refused, for the user to see which line to add. */
+static void end_gate(struct run *r, bool started)
+{
+	static struct gate_report report;
+	bool died;
+
+	if (r->gate.pid <= 0) {
+		return;
+	}
+	gate_finish(&r->gate, &report, &died);
+	if (started && (died || !r->given[RUN_QUIET])) {
+		notes_of_gate(&report, died);
+	}
 }
 
 /* What kind of failure it was, for callers who tell lnk's own from the program's: 2 may be the
@@ -367,13 +446,14 @@ int cli_run(int argc, char **argv, struct err_list *errs)
 	if (ok && r.given[RUN_HELP]) {
 		cli_help("run");
 	} else if (ok) {
-		ok = read_spec(&r) && make_plan(&r);
+		ok = read_spec(&r) && start_gate(&r) && make_plan(&r);
 		if (ok && r.given[RUN_DRY_RUN]) {
 			plan_print(&r.plan, stdout);
 		} else if (ok) {
 			ok = start(&r, &status);
 		}
 	}
+	end_gate(&r, ok);
 	arena_release(&r.arena);
 	return ok ? status : failure_status(errs);
 }

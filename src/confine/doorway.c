@@ -159,7 +159,7 @@ bool doorway_wait(int door, struct err *err)
 		n = recv(door, &answer, sizeof(answer), 0);
 	} while (n < 0 && errno == EINTR);
 	return (n == 1 && answer == DOOR_READY) ||
-	       err_set(err, ERR_SETUP, n < 0 ? errno : 0,
+	       err_set(err, ERR_GATE, n < 0 ? errno : 0,
 		       "the gate ended before the program started");
 }
 

@@ -2,6 +2,7 @@
 
 #include "base/fd.h"
 #include "base/str.h"
+#include "confine/doorway.h"
 #include "confine/landlock.h"
 #include "confine/loader.h"
 #include "confine/mounts.h"
@@ -93,6 +94,18 @@ static bool stage_namespaces(struct init *in, bool two)
 	return namespaces_limit(two ? 1 : 0, &in->err);
 }
 
+/* The namespace's loopback, and its ways to the gate. */
+static bool stage_network(struct init *in)
+{
+	const struct confine_config *c = in->config->confine;
+
+	if (c->plan->net.host_mode) {
+		return true;
+	}
+	return network_loopback(&in->err) &&
+	       (c->door < 0 || doorway_open(&c->plan->net, c->door, &in->err));
+}
+
 /* Stage 2. Should: build the root and everything in it; needs all capabilities in the namespace.
  * Mustn't: follow a link of the host. */
 static bool stage_files(struct init *in, bool two)
@@ -100,7 +113,7 @@ static bool stage_files(struct init *in, bool two)
 	const struct machine *m = in->config->confine->machine;
 	const struct plan *plan = in->config->confine->plan;
 
-	if (!network_loopback(&in->err) || !mounts_build(plan, &in->warden, &in->err) ||
+	if (!stage_network(in) || !mounts_build(plan, &in->warden, &in->err) ||
 	    !mounts_enter(&in->err)) {
 		return false;
 	}
@@ -141,6 +154,7 @@ static bool set_up(struct init *in)
 	bool two = c->plan->commands_listed && c->machine->uid != 0;
 
 	return stage_namespaces(in, two) && stage_files(in, two) && stage_rights(in) &&
+	       (c->door < 0 || doorway_wait(c->door, &in->err)) &&
 	       program_start(c, in->config->mask, &in->program, &in->err);
 }
 
@@ -237,6 +251,7 @@ static void __attribute__((noreturn)) serve(struct init *in)
 		{.fd = in->signals, .events = POLLIN},
 		{.fd = in->config->supervisor, .events = POLLIN},
 		{.fd = in->warden.fd, .events = POLLIN},
+		{.fd = in->config->confine->door, .events = POLLIN},
 	};
 
 	for (;;) {
@@ -255,6 +270,9 @@ static void __attribute__((noreturn)) serve(struct init *in)
 		if (fds[2].revents != 0 && !warden_init_serve(&in->warden)) {
 			_exit(EXIT_FAILURE);
 		}
+		if (fds[3].revents != 0 && !doorway_serve(fds[3].fd)) {
+			fds[3].fd = -1; /* the gate is gone: the supervisor says so */
+		}
 	}
 }
 
@@ -264,6 +282,9 @@ void init_main(const struct init_config *config)
 		.config = config, .loader_rules = -1, .signals = -1, .warden = {.fd = -1}};
 	sigset_t child;
 
+	for (size_t i = 0; i < config->confine->noutside_fds; i++) {
+		close(config->confine->outside_fds[i]);
+	}
 	sigemptyset(&child);
 	sigaddset(&child, SIGCHLD);
 	sigprocmask(SIG_BLOCK, &child, NULL);

@@ -15,11 +15,12 @@
  * Per PID namespace since Linux 6.14; older kernels refuse the write. */
 #define ROOT_PID_MAX "8192"
 
-pid_t namespaces_clone(int *ret_pidfd, struct err *err)
+pid_t namespaces_clone(bool host_network, int *ret_pidfd, struct err *err)
 {
+	const unsigned kept = host_network ? CLONE_NEWNET : 0;
 	int pidfd = -1;
 	struct clone_args args = {
-		.flags = NAMESPACES_NEW | CLONE_PIDFD,
+		.flags = (NAMESPACES_NEW & ~kept) | CLONE_PIDFD,
 		.exit_signal = SIGCHLD,
 		.pidfd = (uint64_t)(uintptr_t)&pidfd,
 	};

@@ -9,15 +9,16 @@
 #include <stdbool.h>
 #include <sys/types.h>
 
-/* What the child of namespaces_clone is new in. */
+/* What the child of namespaces_clone is new in; with mode = "host" all but the network. */
 #define NAMESPACES_NEW                                                                             \
 	(CLONE_NEWUSER | CLONE_NEWNS | CLONE_NEWPID | CLONE_NEWNET | CLONE_NEWIPC | CLONE_NEWUTS | \
 	 CLONE_NEWCGROUP)
 
 /* Forks a child in new user, mount, PID, network, IPC, UTS and cgroup namespaces (clone3(2), Linux
  * 5.7). Returns 0 in the child, its PID in the parent with *ret_pidfd set, or -1 with err filled:
- * the hint names the setting that forbids it. */
-pid_t namespaces_clone(int *ret_pidfd, struct err *err);
+ * the hint names the setting that forbids it. With `host_network` the network stays this machine's.
+ */
+pid_t namespaces_clone(bool host_network, int *ret_pidfd, struct err *err);
 
 /* In the child: maps this user. With `as_root_first` (an ordinary user whose commands are listed)
  * the user is root in this namespace, for binfmt_misc's sake, until namespaces_inner. */

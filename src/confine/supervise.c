@@ -98,7 +98,7 @@ static bool start_init(struct supervisor *s)
 		return err_set(s->err, ERR_SETUP, errno, "cannot make a socket pair");
 	}
 	s->wire = pair[0];
-	pid_t pid = namespaces_clone(&s->pidfd, s->err);
+	pid_t pid = namespaces_clone(s->config->plan->net.host_mode, &s->pidfd, s->err);
 	if (pid == 0) {
 		struct init_config init = {s->config, &s->warden, pair[1], &s->mask};
 
@@ -106,6 +106,9 @@ static bool start_init(struct supervisor *s)
 		init_main(&init);
 	}
 	close(pair[1]);
+	if (s->config->door >= 0) {
+		close(s->config->door);
+	}
 	warden_started_init(&s->warden);
 	return pid > 0;
 }

@@ -19,6 +19,9 @@ struct build {
 
 static const struct origin nowhere = {NULL, NULL, 0, 0};
 
+/* The first Landlock that confines signals and abstract sockets (Linux 6.12). */
+#define PLAN_ABI_WITH_SCOPES 6
+
 /* Appends an operation. */
 void build_op(struct build *b, struct plan_op op);
 
@@ -47,6 +50,9 @@ const char *build_tilde(const struct build *b, const char *path);
 
 /* What exists before any grant: system folders, proc, dev, private folders, /etc's own files. */
 void build_system(struct build *b);
+
+/* The network sections, and --publish. First of all: files in /etc depend on it. */
+void build_network(struct build *b);
 
 /* The entries of [files]: binds, dot names, hidden paths, sockets. */
 void build_files(struct build *b);

@@ -98,9 +98,6 @@ const char *build_tilde(const struct build *b, const char *path)
 	return path;
 }
 
-/* The first Landlock that confines signals and abstract sockets (Linux 6.12). */
-#define ABI_WITH_SCOPES 6
-
 /* Without a first fence nothing starts; second fences that this kernel is too old for are one line
  * each, at every start. */
 static void kernel_fences(struct build *b)
@@ -114,7 +111,7 @@ static void kernel_fences(struct build *b)
 		kernel_explain("landlock", f->kernel.landlock_errno, err->hint, sizeof(err->hint));
 		return;
 	}
-	if (f->kernel.landlock_abi < ABI_WITH_SCOPES) {
+	if (f->kernel.landlock_abi < PLAN_ABI_WITH_SCOPES) {
 		build_note(b, &nowhere,
 			   "this kernel's Landlock (ABI %d) does not confine signals and abstract "
 			   "sockets (needs Linux 6.12): the program can send signals to this "
@@ -169,6 +166,7 @@ bool plan_make(const struct spec *spec, const struct facts *facts,
 		build_note(&b, &nowhere, "--keep-home does nothing: the home itself is opened");
 	}
 	plan.private_home = build_home_is_private(&b) && options->kept_home == NULL;
+	build_network(&b);
 	kernel_fences(&b);
 	build_system(&b);
 	build_files(&b);

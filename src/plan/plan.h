@@ -4,6 +4,7 @@
 #define LNK_PLAN_PLAN_H
 
 #include "plan/facts.h"
+#include "plan/netplan.h"
 #include "spec/spec.h"
 
 #include <stdint.h>
@@ -75,12 +76,14 @@ struct plan {
 	const char *kept_home;  /* where a home kept on disk is mounted; NULL when none is */
 	const char *cwd;        /* by name; where the program starts */
 	const char *console;    /* as in facts */
+	struct net_plan net;    /* as in plan_options */
 };
 
 struct plan_options {
 	const char *program; /* PROGRAM as given */
 	bool user_namespaces;
-	const char *kept_home; /* host folder that keeps the private home; NULL: tmpfs */
+	const char *kept_home;      /* host folder that keeps the private home; NULL: tmpfs */
+	const struct net_plan *net; /* net_plan_make, and --publish */
 };
 
 /* The private folders share one tmpfs of a quarter of the machine's memory, this much at most: a

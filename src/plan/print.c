@@ -2,6 +2,8 @@
 #include "base/str.h"
 #include "plan/plan.h"
 
+#include <arpa/inet.h>
+#include <inttypes.h>
 #include <sys/types.h>
 
 static const char *const kind_names[PLAN_KIND_COUNT] = {
@@ -74,6 +76,74 @@ static void print_origin(const struct origin *from, FILE *out)
 	}
 }
 
+static void print_hosts(const struct net_host *v, size_t n, const char *how, FILE *out)
+{
+	for (size_t i = 0; i < n; i++) {
+		fputs("call   ", out);
+		print_path(v[i].pattern, out);
+		fprintf(out, " %s", how);
+		print_origin(&v[i].from, out);
+		fputc('\n', out);
+	}
+}
+
+static void print_ranges(const struct net_plan *net, FILE *out)
+{
+	char text[INET6_ADDRSTRLEN];
+
+	for (size_t i = 0; i < net->ranges.n; i++) {
+		const struct net_range *r = &net->ranges.v[i];
+
+		inet_ntop(r->addr.v6 ? AF_INET6 : AF_INET, r->addr.b, text, sizeof(text));
+		fprintf(out, "call    %s/%u any TCP port", text, r->bits);
+		print_origin(&r->from, out);
+		fputc('\n', out);
+	}
+}
+
+static void print_ports(const struct net_plan *net, FILE *out)
+{
+	for (size_t i = 0; i < net->ports.n; i++) {
+		const struct net_port *p = &net->ports.v[i];
+
+		fprintf(out, "call    this machine's port %u%s", p->port,
+			p->model ? ", inference only" : "");
+		print_origin(&p->from, out);
+		fputc('\n', out);
+	}
+	for (size_t i = 0; i < net->publish.n; i++) {
+		fprintf(out, "publish port %u at 127.0.0.1:%u  # --publish\n",
+			net->publish.v[i].inside, net->publish.v[i].outside);
+	}
+}
+
+static void print_network(const struct net_plan *net, FILE *out)
+{
+	if (net->host_mode) {
+		fputs("network this machine's, unfiltered\n", out);
+		return;
+	}
+	fputs(net->gate ? "network its own loopback, and the gate\n"
+			: "network none but its own loopback\n",
+	      out);
+	print_hosts(net->internet.v, net->internet.n, "TLS at 443, HTTP at 80", out);
+	for (size_t i = 0; i < net->tcp.n; i++) {
+		fputs("call   ", out);
+		print_path(net->tcp.v[i].host, out);
+		fprintf(out, " TCP at %u", net->tcp.v[i].port);
+		print_origin(&net->tcp.v[i].from, out);
+		fputc('\n', out);
+	}
+	if (net->per_minute > 0) {
+		fprintf(out, "limit   %" PRIu64 " calls to [internet] a minute", net->per_minute);
+		print_origin(&net->per_minute_from, out);
+		fputc('\n', out);
+	}
+	print_hosts(net->lan.v, net->lan.n, "any TCP port", out);
+	print_ranges(net, out);
+	print_ports(net, out);
+}
+
 void plan_print(const struct plan *plan, FILE *out)
 {
 	for (size_t i = 0; i < plan->ops.n; i++) {
@@ -87,7 +157,7 @@ void plan_print(const struct plan *plan, FILE *out)
 	}
 	fprintf(out, "seccomp %s%s\n", plan->commands_listed ? "commands listed" : "any command",
 		plan->user_namespaces ? ", user namespaces allowed" : "");
-	fputs("network none but its own loopback\n", out);
+	print_network(&plan->net, out);
 	fprintf(out, "start   in");
 	print_path(plan->cwd, out);
 	fputc('\n', out);

@@ -2,13 +2,15 @@
 #include "plan/build.h"
 
 #include "base/str.h"
+#include "plan/door.h"
 
 #include <string.h>
 #include <sys/stat.h>
 
 static const char hosts_text[] = "127.0.0.1 localhost\n"
 				 "::1 localhost ip6-localhost ip6-loopback\n";
-static const char resolv_text[] = "# This sandbox reaches no network.\n";
+static const char no_resolv_text[] = "# This sandbox reaches no network.\n";
+static const char resolv_text[] = "nameserver " NET_OWN_V4 "\n";
 static const char nsswitch_text[] = "passwd: files\n"
 				    "group: files\n"
 				    "shadow: files\n"
@@ -62,13 +64,35 @@ static void own_file(struct build *b, const struct path_info *at, const char *te
 		 (struct plan_op){.kind = PLAN_FILE, .path = at->real, .text = text, .mode = 0644});
 }
 
+/* The host's own file, also where it lies outside of /etc (systemd-resolved's in /run). */
+static void host_file(struct build *b, const struct path_info *at)
+{
+	if (at->real != NULL && at->exists && !path_within(at->real, "/etc")) {
+		build_links(b, at, &nowhere);
+		bind_read_only(b, at);
+	}
+}
+
+/* What names are looked up by. */
+static void resolver_files(struct build *b)
+{
+	const struct facts *f = b->facts;
+
+	if (b->plan->net.host_mode) {
+		host_file(b, &f->resolv_conf);
+		host_file(b, &f->hosts);
+	} else {
+		own_file(b, &f->resolv_conf, b->plan->net.gate ? resolv_text : no_resolv_text);
+		own_file(b, &f->hosts, hosts_text);
+	}
+	own_file(b, &f->nsswitch, nsswitch_text);
+}
+
 static void etc_files(struct build *b)
 {
 	const struct facts *f = b->facts;
 
-	own_file(b, &f->resolv_conf, resolv_text);
-	own_file(b, &f->hosts, hosts_text);
-	own_file(b, &f->nsswitch, nsswitch_text);
+	resolver_files(b);
 	for (size_t i = 0; i < f->ssh_copies.n; i++) {
 		build_op(b, (struct plan_op){.kind = PLAN_COPY,
 					     .path = f->ssh_copies.v[i],
