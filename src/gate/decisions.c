@@ -31,9 +31,13 @@ static_assert(LINE_MAX_BYTES <= PIPE_BUF, "a line goes into a pipe whole");
 #define METHOD_SHARE 80
 #define PATH_SHARE   1600
 
+/* A longer name of a spec's file loses its beginning. It is printable (struct spec); JSON doubles
+ * its bytes at most, so that the line's number always fits into SPEC_SHARE. */
+#define FILE_SHOWN 130
+
 /* getaddrinfo(3) and its like ask for A and AAAA at once: two look-ups of one name so close to each
  * other are one refusal. */
-#define TWIN_MS 20
+#define TWIN_MS 5
 
 /* Fingerprints of what is beyond DECISIONS_KEPT, so that it is counted once each; a power of two.
  * When they are half full, counting ends. */
@@ -43,6 +47,7 @@ struct kept {
 	uint64_t key;
 	uint32_t count;
 	uint16_t port;
+	bool paired; /* a look-up whose twin has come */
 	long last_ms;
 	size_t host_len; /* of `what` */
 	char what[sizeof(((struct gate_refusal *)NULL)->what)];
@@ -214,9 +219,8 @@ static void spec_line(struct line *line, const struct origin *from)
 	} else if (from->file == NULL) {
 		member(line, "spec", from->flag, SPEC_SHARE);
 	} else {
-		/* A name that is too long loses its beginning, not the line. */
 		size_t len = strlen(from->file);
-		size_t skip = len > SPEC_SHARE / 2 ? len - SPEC_SHARE / 2 : 0;
+		size_t skip = len > FILE_SHOWN ? len - FILE_SHOWN : 0;
 
 		snprintf(text, sizeof(text), "%s%s:%u", skip > 0 ? "..." : "", from->file + skip,
 			 from->line);
@@ -354,9 +358,8 @@ static void count(struct decisions *d, const struct decision *decision)
 		struct kept *k = d->kept[i];
 
 		if (k->key == key) {
-			bool twin = k->port == 0 && now - k->last_ms < TWIN_MS;
-
-			k->count += twin || k->count == UINT32_MAX ? 0 : 1;
+			k->paired = k->port == 0 && !k->paired && now - k->last_ms < TWIN_MS;
+			k->count += k->paired || k->count == UINT32_MAX ? 0 : 1;
 			k->last_ms = now;
 			return;
 		}

@@ -341,7 +341,7 @@ void refuse_own(const struct refused *r, const char *address, struct verdict *v)
 	}
 	append(&hint, "call localhost:%u instead", (unsigned)r->port);
 	if (r->port != 0 && policy_port_find(r->policy, r->port) == NULL) {
-		append(&hint, ", and ");
+		append(&hint, "; ");
 		add_port(r, &hint);
 	}
 }

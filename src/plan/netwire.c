@@ -1,17 +1,19 @@
 /* A net_plan as bytes: a head, the few strings that origins are made of (the spec's file, flags),
- * then the lists. Numbers are in the machine's own order, since both ends are of one build; strings
- * are their length, their bytes and a NUL, so that a decoded plan points into one copy of all. */
+ * the lists, and last the bytes of all strings, each with a NUL, in the order in which their
+ * lengths stand before. A decoded plan points into a copy of that last part alone: with 10,000
+ * hosts what takes time is the memory. Numbers are in the machine's own order, since both ends are
+ * of one build. */
 #include "base/str.h"
 #include "plan/netplan.h"
 
 #include <string.h>
 
 /* "lnk", and a number to bump when the layout changes. */
-#define MAGIC 0x6c6e6b01U
+#define MAGIC 0x6c6e6b02U
 
 /* Bytes that an entry of a list has at least: what bounds a count that is read. */
 #define ORIGIN_BYTES  16U
-#define STRING_BYTES  5U
+#define STRING_BYTES  4U
 #define HOST_BYTES    (STRING_BYTES + ORIGIN_BYTES)
 #define TCP_BYTES     (STRING_BYTES + 2U + ORIGIN_BYTES)
 #define RANGE_BYTES   (1U + 16U + 4U + ORIGIN_BYTES)
@@ -31,6 +33,8 @@ struct strings {
 struct writer {
 	unsigned char *v;
 	size_t n;
+	char *text; /* the same for the last part */
+	size_t text_n;
 	struct strings strings;
 	struct arena *arena;
 };
@@ -67,7 +71,10 @@ static void put_string(struct writer *w, const char *s)
 	size_t len = strlen(s);
 
 	put_u32(w, len);
-	put(w, s, len + 1);
+	if (w->text != NULL) {
+		memcpy(w->text + w->text_n, s, len + 1);
+	}
+	w->text_n += len + 1;
 }
 
 /* The number of a string; few are different, and mostly the same pointer comes again. */
@@ -134,18 +141,20 @@ static void put_lists(struct writer *w, const struct net_plan *plan)
 	}
 }
 
-static void put_head(struct writer *w, const struct net_plan *plan)
+/* `text` is the size of the last part. */
+static void put_head(struct writer *w, const struct net_plan *plan, size_t text)
 {
 	put_u32(w, MAGIC);
+	put_u32(w, text);
+	put_u32(w, w->strings.n);
+	for (size_t i = 0; i < w->strings.n; i++) {
+		put_string(w, w->strings.v[i]);
+	}
 	put_u8(w, plan->host_mode ? 1 : 0);
 	put_u8(w, plan->gate ? 1 : 0);
 	put(w, &plan->per_minute, sizeof(plan->per_minute));
 	put_origin(w, &plan->per_minute_from);
 	put_u32(w, number_of(w, plan->spec_file));
-	put_u32(w, w->strings.n);
-	for (size_t i = 0; i < w->strings.n; i++) {
-		put_string(w, w->strings.v[i]);
-	}
 }
 
 void net_plan_encode(const struct net_plan *plan, struct arena *arena, unsigned char **ret_bytes,
@@ -154,17 +163,21 @@ void net_plan_encode(const struct net_plan *plan, struct arena *arena, unsigned 
 	struct writer w = {.arena = arena};
 
 	/* Once to number the strings, once to know the size, once in earnest. */
+	put_head(&w, plan, 0);
 	put_lists(&w, plan);
-	size_t lists = w.n;
-	put_head(&w, plan);
-	w.n = 0;
-	put_head(&w, plan);
-	w.v = arena_alloc(arena, w.n + lists);
-	w.n = 0;
-	put_head(&w, plan);
+	w.n = w.text_n = 0;
+	put_head(&w, plan, 0);
+	put_lists(&w, plan);
+	size_t numbers = w.n;
+	size_t text = w.text_n;
+	size_t len = numbers + text;
+	w.v = arena_alloc(arena, len);
+	w.text = (char *)w.v + numbers;
+	w.n = w.text_n = 0;
+	put_head(&w, plan, text);
 	put_lists(&w, plan);
 	*ret_bytes = w.v;
-	*ret_len = w.n;
+	*ret_len = len;
 }
 
 /* --- reading ------------------------------------------------------------------------------ */
@@ -172,6 +185,8 @@ void net_plan_encode(const struct net_plan *plan, struct arena *arena, unsigned 
 struct reader {
 	const unsigned char *p;
 	size_t left;
+	const char *text; /* the rest of the last part, in the arena */
+	size_t text_left;
 	bool bad; /* everything read from then on is 0 */
 	const char **strings;
 	size_t nstrings;
@@ -227,14 +242,14 @@ static uint16_t get_port(struct reader *r)
 static const char *get_string(struct reader *r)
 {
 	size_t len = get_u32(r);
+	const char *s = r->text;
 
-	if (r->bad || len >= r->left || memchr(r->p, '\0', len + 1) != r->p + len) {
+	if (r->bad || len >= r->text_left || memchr(s, '\0', len + 1) != s + len) {
 		r->bad = true;
 		return "";
 	}
-	const char *s = (const char *)r->p;
-	r->p += len + 1;
-	r->left -= len + 1;
+	r->text += len + 1;
+	r->text_left -= len + 1;
 	return s;
 }
 
@@ -329,27 +344,24 @@ bool net_plan_decode(const unsigned char *bytes, size_t len, struct arena *arena
 		     struct net_plan *ret_plan)
 {
 	struct net_plan plan = {.host_mode = false};
-	/* The one copy that all strings of the plan lie in. */
-	struct reader r = {.left = len, .arena = arena};
+	struct reader r = {.p = bytes, .left = len, .arena = arena};
 
-	r.p = (const unsigned char *)arena_strndup(arena, (const char *)bytes, len);
 	r.bad = get_u32(&r) != MAGIC;
+	size_t text = get_u32(&r);
+	if (r.bad || text > r.left) {
+		return false;
+	}
+	r.left -= text;
+	r.text = arena_strndup(arena, (const char *)r.p + r.left, text);
+	r.text_left = text;
+	get_strings(&r);
 	plan.host_mode = get_bool(&r);
 	plan.gate = get_bool(&r);
 	get(&r, &plan.per_minute, sizeof(plan.per_minute));
-
-	/* The strings that these refer to come behind them. */
-	struct reader head = r;
-	unsigned char skipped[ORIGIN_BYTES + sizeof(uint32_t)];
-	get(&r, skipped, sizeof(skipped));
-	get_strings(&r);
-	head.strings = r.strings;
-	head.nstrings = r.nstrings;
-	get_origin(&head, &plan.per_minute_from);
-	plan.spec_file = get_shared(&head);
-
+	get_origin(&r, &plan.per_minute_from);
+	plan.spec_file = get_shared(&r);
 	get_lists(&r, &plan);
-	if (r.bad || head.bad || r.left != 0) {
+	if (r.bad || r.left != 0 || r.text_left != 0) {
 		return false;
 	}
 	*ret_plan = plan;
