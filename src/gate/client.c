@@ -36,11 +36,14 @@
 
 /* What getaddrinfo(3) reads of an environment, resolver(5). */
 static const char *const kept[] = {"RES_OPTIONS", "LOCALDOMAIN"};
-/* Of which UV_THREADPOOL_SIZE says how many look-ups run at one time: libuv gives half of its
- * threads to them. A name server that does not answer holds a look-up for ten seconds or more;
- * so many dead names must be asked for at once before others have to wait. They are started with
- * the first look-up, 20 us and 12 KiB each. */
-static const char threads[] = "UV_THREADPOOL_SIZE=32";
+static const char *const fixed[] = {
+	/* libuv gives look-ups half of its threads. A name server that does not answer holds one
+	 * for ten seconds or more; so many dead names must be asked for at once before others have
+	 * to wait. All start with the first look-up. */
+	"UV_THREADPOOL_SIZE=32",
+	/* Times are told in UTC: no file of time zones is read at start. */
+	"TZ=UTC0",
+};
 
 #if defined(__SANITIZE_ADDRESS__)
 #define SANITIZED 1
@@ -56,7 +59,7 @@ static const char *const places[] = {"../libexec/lnk/lnk-gate", "gate/lnk-gate"}
 /* The child's part of the parent's memory. */
 struct child {
 	char path[ARRAY_LEN(places)][PATH_MAX];
-	char *envp[8];
+	char *envp[ARRAY_LEN(kept) + ARRAY_LEN(fixed) + 2];
 	int control, door;
 	volatile int sys; /* why it could not be executed */
 };
@@ -121,10 +124,6 @@ static bool is_variable(const char *entry, const char *name, bool any_case)
 static void choose_environment(char *const *envp, struct child *c)
 {
 	size_t n = 0;
-	union {
-		const char *in;
-		char *out; /* execve(2) does not write */
-	} size = {.in = threads};
 
 	for (size_t i = 0; envp[i] != NULL; i++) {
 		for (size_t k = 0; k < ARRAY_LEN(kept) && n < ARRAY_LEN(kept); k++) {
@@ -132,13 +131,19 @@ static void choose_environment(char *const *envp, struct child *c)
 				c->envp[n++] = envp[i];
 			}
 		}
-#ifdef SANITIZED
-		if (is_variable(envp[i], "ASAN_OPTIONS", false) && n < ARRAY_LEN(c->envp) - 2) {
-			c->envp[n++] = envp[i];
-		}
-#endif
 	}
-	c->envp[n++] = size.out;
+#ifdef SANITIZED
+	for (size_t i = 0; envp[i] != NULL; i++) {
+		if (is_variable(envp[i], "ASAN_OPTIONS", false)) {
+			c->envp[n++] = envp[i];
+			break;
+		}
+	}
+#endif
+	for (size_t k = 0; k < ARRAY_LEN(fixed); k++) {
+		/* execve(2) takes no const; it only reads. */
+		memcpy(&c->envp[n++], &fixed[k], sizeof(fixed[k]));
+	}
 	c->envp[n] = NULL;
 }
 

@@ -27,8 +27,9 @@
 /* More than any spec (64 KiB of text) comes to, with the files that it names. */
 #define PLAN_MAX (64UL * 1024UL * 1024UL)
 
-/* Descriptors kept from calls: for the listeners, the resolver's clients, look-ups on their way. */
-#define FDS_RESERVED 512U
+/* Descriptors kept from calls: for the listeners, the resolver's clients, look-ups on their way,
+ * second addresses that are tried, pipes of the relays. */
+#define FDS_RESERVED 1024U
 /* A call has one to the program and one to the server. */
 #define FDS_OF_CALL 2U
 
