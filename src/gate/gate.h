@@ -6,6 +6,7 @@
 #include "base/arena.h"
 #include "gate/decisions.h"
 #include "gate/names.h"
+#include "gate/pipes.h"
 #include "gate/policy.h"
 #include "gate/rate.h"
 #include "gate/resolver.h"
@@ -39,6 +40,7 @@ struct gate {
 	int door;           /* to init, for sockets of --publish */
 	struct call *calls; /* all that are open */
 	unsigned ncalls, max_calls;
+	struct pipes pipes;
 };
 
 #endif
