@@ -27,7 +27,7 @@ static const struct origin *internet_host(const struct policy *policy, const cha
 	if (found != NULL) {
 		return &found->from;
 	}
-	const struct net_tcp *tcp = str_set_data(&policy->tcp_hosts, host);
+	const struct net_tcp *tcp = policy_tcp_host_find(policy, host);
 	return tcp != NULL ? &tcp->from : NULL;
 }
 
@@ -65,10 +65,10 @@ static bool is_this_machine(const char *name)
 /* What covers only the names below this one, for the refusal. */
 static const char *apex_of(const struct policy *policy, const char *name)
 {
-	const struct net_host *found = str_set_data(&policy->internet.below, name);
+	const struct net_host *found = policy_below_find(&policy->internet, name);
 
 	if (found == NULL) {
-		found = str_set_data(&policy->lan.below, name);
+		found = policy_below_find(&policy->lan, name);
 	}
 	return found != NULL ? found->pattern : NULL;
 }

@@ -2,13 +2,21 @@
 #ifndef LNK_GATE_POLICY_INNER_H
 #define LNK_GATE_POLICY_INNER_H
 
-#include "base/set.h"
 #include "gate/policy.h"
 
-/* Names, "*.name" and "*" of one section. The data of both sets are struct net_host. */
+/* A hash table of places in a list of the plan, from 1; 0 is a free slot. With 10,000 hosts what
+ * takes time is the memory, so there are no pointers in it. */
+struct index {
+	uint32_t *slot;
+	size_t cap; /* a power of two, or 0 */
+	size_t n;
+};
+
+/* Names, "*.name" and "*" of one section: places in `v`. */
 struct host_table {
-	struct str_set exact; /* literals of [internet] too, as text */
-	struct str_set below; /* "x" of "*.x" */
+	const struct net_host *v;
+	struct index exact; /* literals of [internet] too, as text */
+	struct index below; /* by the "x" of "*.x" */
 	const struct net_host *any;
 };
 
@@ -24,15 +32,19 @@ struct range_table {
 struct policy {
 	const struct net_plan *plan;
 	struct host_table internet, lan;
-	struct str_set tcp;       /* "host:port" to struct net_tcp */
-	struct str_set tcp_hosts; /* the hosts of tcp, whichever port */
+	struct index tcp;       /* of plan->tcp, by host and port */
+	struct index tcp_hosts; /* by host alone */
 	struct range_table ranges;
 	const struct net_port **ports; /* plan->ports.n of them, by number */
 };
 
 /* The entry that names a host, or the nearest wildcard above it; not "*". NULL: none. */
 const struct net_host *policy_hosts_find(const struct host_table *table, const char *host);
+/* "*.host", which covers what is below it. NULL: none. */
+const struct net_host *policy_below_find(const struct host_table *table, const char *host);
 const struct net_tcp *policy_tcp_find(const struct policy *policy, const char *host, uint16_t port);
+/* An entry of tcp for this host, whichever its port. */
+const struct net_tcp *policy_tcp_host_find(const struct policy *policy, const char *host);
 /* The narrowest range that holds an address. */
 const struct net_range *policy_range_find(const struct range_table *table, const struct addr *addr);
 const struct net_port *policy_port_find(const struct policy *policy, uint16_t port);

@@ -5,25 +5,45 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* "host:port" */
-#define TCP_KEY_MAX (HOST_MAX + 6)
-
 /* --- hosts and tcp ------------------------------------------------------------------------ */
 
-/* A set with room for `n` strings: with 10,000 hosts most of the time would go into growing it. */
-static struct str_set set_for(size_t n, struct arena *arena)
+/* A table with room for `n` places, at most half full. */
+static struct index index_for(size_t n, struct arena *arena)
 {
-	struct str_set set = {.n = 0};
+	struct index index = {.n = n};
 
 	if (n > 0) {
-		set.cap = 16;
-		while (set.cap <= n * 2) {
-			set.cap *= 2;
+		index.cap = 16;
+		while (index.cap < n * 2) {
+			index.cap *= 2;
 		}
-		set.slot = arena_alloc(arena, set.cap * sizeof(*set.slot));
-		set.data = arena_alloc(arena, set.cap * sizeof(*set.data));
+		index.slot = arena_alloc(arena, index.cap * sizeof(*index.slot));
 	}
-	return set;
+	return index;
+}
+
+/* FNV-1a. The strings in the tables come from the user's own spec: a flood only slows that run. */
+static size_t hash(const char *s, uint16_t port)
+{
+	uint64_t h = 0xcbf29ce484222325ULL ^ port;
+
+	for (; *s != '\0'; s++) {
+		h = (h ^ (unsigned char)*s) * 0x100000001b3ULL;
+	}
+	return (size_t)(h ^ h >> 32);
+}
+
+/* The slot of the entry whose pattern, without its first `skip` bytes, is `host`; or the free one
+ * where it belongs. */
+static uint32_t *host_slot(const struct index *index, const struct net_host *v, size_t skip,
+			   const char *host)
+{
+	size_t i = hash(host, 0) & (index->cap - 1);
+
+	while (index->slot[i] != 0 && !str_eq(v[index->slot[i] - 1].pattern + skip, host)) {
+		i = (i + 1) & (index->cap - 1);
+	}
+	return &index->slot[i];
 }
 
 static bool is_wildcard(const char *pattern)
@@ -31,93 +51,108 @@ static bool is_wildcard(const char *pattern)
 	return pattern[0] == '*' && pattern[1] == '.';
 }
 
+/* What stands before the name in "*.name". */
+#define WILDCARD_BYTES 2
+
 /* From the last entry to the first, so that of two that say the same the first is named. */
 static void hosts_make(const struct net_host *v, size_t n, struct arena *arena,
-		       struct host_table *ret_table)
+		       struct host_table *table)
 {
 	size_t wildcards = 0;
 
 	for (size_t i = 0; i < n; i++) {
 		wildcards += is_wildcard(v[i].pattern) ? 1 : 0;
 	}
-	ret_table->exact = set_for(n - wildcards, arena);
-	ret_table->below = set_for(wildcards, arena);
-	ret_table->any = NULL;
+	table->v = v;
+	table->exact = index_for(n - wildcards, arena);
+	table->below = index_for(wildcards, arena);
 	for (size_t i = n; i-- > 0;) {
 		const char *pattern = v[i].pattern;
+		uint32_t place = (uint32_t)i + 1;
 
 		if (str_eq(pattern, "*")) {
-			ret_table->any = &v[i];
+			table->any = &v[i];
 		} else if (is_wildcard(pattern)) {
-			str_set_put(&ret_table->below, arena, pattern + 2, &v[i]);
+			*host_slot(&table->below, v, WILDCARD_BYTES, pattern + WILDCARD_BYTES) =
+				place;
 		} else {
-			str_set_put(&ret_table->exact, arena, pattern, &v[i]);
+			*host_slot(&table->exact, v, 0, pattern) = place;
 		}
 	}
+}
+
+static const struct net_host *find(const struct host_table *table, const struct index *index,
+				   size_t skip, const char *host)
+{
+	uint32_t place = index->n > 0 ? *host_slot(index, table->v, skip, host) : 0;
+
+	return place != 0 ? &table->v[place - 1] : NULL;
+}
+
+const struct net_host *policy_below_find(const struct host_table *table, const char *host)
+{
+	return find(table, &table->below, WILDCARD_BYTES, host);
 }
 
 const struct net_host *policy_hosts_find(const struct host_table *table, const char *host)
 {
-	const struct net_host *found = str_set_data(&table->exact, host);
+	const struct net_host *found = find(table, &table->exact, 0, host);
 
-	if (found != NULL || table->below.n == 0) {
+	if (table->below.n == 0) {
 		return found;
 	}
-	for (const char *dot = strchr(host, '.'); dot != NULL; dot = strchr(dot + 1, '.')) {
-		found = str_set_data(&table->below, dot + 1);
-		if (found != NULL) {
-			return found;
-		}
+	for (const char *dot = strchr(host, '.'); dot != NULL && found == NULL;
+	     dot = strchr(dot + 1, '.')) {
+		found = policy_below_find(table, dot + 1);
 	}
-	return NULL;
+	return found;
 }
 
-/* Writes "host:port"; false when the host is too long to be one. */
-static bool tcp_key(const char *host, uint16_t port, char out[TCP_KEY_MAX])
+/* The slot of a host and port, or with port 0 of a host; or the free one where it belongs. */
+static uint32_t *tcp_slot(const struct index *index, const struct net_tcp *v, const char *host,
+			  uint16_t port)
 {
-	size_t n = strlen(host);
-	char digits[5];
-	size_t k = 0;
+	size_t i = hash(host, port) & (index->cap - 1);
 
-	if (n >= HOST_MAX) {
-		return false;
+	for (; index->slot[i] != 0; i = (i + 1) & (index->cap - 1)) {
+		const struct net_tcp *tcp = &v[index->slot[i] - 1];
+
+		if ((port == 0 || tcp->port == port) && str_eq(tcp->host, host)) {
+			break;
+		}
 	}
-	memcpy(out, host, n);
-	out[n++] = ':';
-	for (unsigned rest = port; rest > 0 || k == 0; rest /= 10) {
-		digits[k++] = (char)('0' + rest % 10);
-	}
-	while (k > 0) {
-		out[n++] = digits[--k];
-	}
-	out[n] = '\0';
-	return true;
+	return &index->slot[i];
 }
 
 static void tcp_make(const struct net_plan *plan, struct arena *arena, struct policy *policy)
 {
-	char key[TCP_KEY_MAX];
-
-	policy->tcp = set_for(plan->tcp.n, arena);
-	policy->tcp_hosts = set_for(plan->tcp.n, arena);
+	policy->tcp = index_for(plan->tcp.n, arena);
+	policy->tcp_hosts = index_for(plan->tcp.n, arena);
 	for (size_t i = plan->tcp.n; i-- > 0;) {
 		const struct net_tcp *tcp = &plan->tcp.v[i];
+		uint32_t place = (uint32_t)i + 1;
 
-		if (tcp_key(tcp->host, tcp->port, key)) {
-			str_set_put(&policy->tcp, arena, arena_strdup(arena, key), tcp);
-			str_set_put(&policy->tcp_hosts, arena, tcp->host, tcp);
-		}
+		*tcp_slot(&policy->tcp, plan->tcp.v, tcp->host, tcp->port) = place;
+		*tcp_slot(&policy->tcp_hosts, plan->tcp.v, tcp->host, 0) = place;
 	}
+}
+
+static const struct net_tcp *find_tcp(const struct policy *policy, const struct index *index,
+				      const char *host, uint16_t port)
+{
+	uint32_t place = index->n > 0 ? *tcp_slot(index, policy->plan->tcp.v, host, port) : 0;
+
+	return place != 0 ? &policy->plan->tcp.v[place - 1] : NULL;
 }
 
 const struct net_tcp *policy_tcp_find(const struct policy *policy, const char *host, uint16_t port)
 {
-	char key[TCP_KEY_MAX];
+	return port != 0 ? find_tcp(policy, &policy->tcp, host, port) : NULL;
+}
 
-	if (policy->tcp.n == 0 || !tcp_key(host, port, key)) {
-		return NULL;
-	}
-	return str_set_data(&policy->tcp, key);
+const struct net_tcp *policy_tcp_host_find(const struct policy *policy, const char *host)
+{
+	return find_tcp(policy, &policy->tcp_hosts, host, 0);
 }
 
 /* --- ranges ------------------------------------------------------------------------------- */

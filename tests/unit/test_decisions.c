@@ -199,10 +199,20 @@ static void hostile_texts(void **state)
 	static struct log log;
 	static char huge[70000], file[300000];
 	json_t *lines[64];
-	static const char *const fill[] = {
-		"a",        "\"",       "\\",           "\xff",
-		"\xc3\xbc", "\x1b[2J",  "\xe2\x80\xae", "\xf0\x9f\x98\x80",
-		"\n",       "\xe2\x82", "\xc2\x80",     "\x7f"};
+	static const char *const fill[] = {"a",
+					   "\"",
+					   "\\",
+					   "\xff",
+					   "\xc3\xbc",
+					   "\x1b[2J",
+					   "\xe2\x80\xae",
+					   "\xf0\x9f\x98\x80",
+					   "\n",
+					   "\xe2\x82",
+					   "\xc2\x80",
+					   "\x7f",
+					   "\"\xc3\xbc",
+					   "\"\xf0\x9f\x98\x80"};
 
 	(void)state;
 	log_open(&log);
@@ -249,6 +259,9 @@ static void hostile_texts(void **state)
 			assert_true((unsigned char)*p >= 0x20 && *p != 0x7f);
 		}
 		assert_non_null(strstr(path, "..."));
+		/* Never cut within a character. */
+		bool printable = strchr("a\"\xc3\xf0", fill[i / 4][0]) != NULL;
+		assert_true(!printable || strstr(path, "\\x") == NULL);
 		assert_non_null(strstr(text_of(lines[i], "host"), "..."));
 		assert_non_null(strstr(text_of(lines[i], "spec"), ":4294967295"));
 		json_decref(lines[i]);

@@ -207,6 +207,9 @@ static void cut_short_is_refused(void **state)
 	unsigned char *longer = arena_alloc(&arena, len + 1);
 	memcpy(longer, bytes, len);
 	assert_false(decode_exact(longer, len + 1, &arena, &back));
+	/* The size of the strings, behind the magic number: one byte more than they have. */
+	longer[4]++;
+	assert_false(decode_exact(longer, len + 1, &arena, &back));
 	/* What is refused leaves nothing behind. */
 	assert_int_equal(back.per_minute, 77);
 }
@@ -234,6 +237,9 @@ static void broken_bytes(void **state)
 		} else {
 			for (size_t k = 0; k < back.ports.n; k++) {
 				assert_int_not_equal(back.ports.v[k].port, 0);
+			}
+			for (size_t k = 0; k < back.publish.n; k++) {
+				assert_int_not_equal(back.publish.v[k].inside, 0);
 			}
 			for (size_t k = 0; k < back.ranges.n; k++) {
 				assert_true(back.ranges.v[k].bits <=
