@@ -283,47 +283,59 @@ static void get_origin(struct reader *r, struct origin *ret_from)
 	ret_from->col = get_u32(r);
 }
 
-/* A list of exactly as many entries as are announced; `entry` points to each in turn. */
-#define GET_LIST(r, list, least, entry)                                                            \
-	(list)->n = (list)->cap = get_count((r), (least));                                         \
-	(list)->v = arena_alloc((r)->arena, (list)->n * sizeof(*(list)->v));                       \
-	for (__typeof__((list)->v) entry = (list)->v; entry < (list)->v + (list)->n && !(r)->bad;  \
-	     entry++)
+/* A list of exactly as many entries as are announced. */
+#define GET_ROOM(r, list, least)                                                                   \
+	do {                                                                                       \
+		(list)->n = (list)->cap = get_count((r), (least));                                 \
+		(list)->v = arena_alloc((r)->arena, (list)->n * sizeof(*(list)->v));               \
+	} while (0)
 
 static void get_lists(struct reader *r, struct net_plan *plan)
 {
-	GET_LIST(r, &plan->internet, HOST_BYTES, host)
-	{
+	GET_ROOM(r, &plan->internet, HOST_BYTES);
+	for (size_t i = 0; i < plan->internet.n && !r->bad; i++) {
+		struct net_host *host = &plan->internet.v[i];
+
 		host->pattern = get_string(r);
 		get_origin(r, &host->from);
 	}
-	GET_LIST(r, &plan->tcp, TCP_BYTES, tcp)
-	{
+	GET_ROOM(r, &plan->tcp, TCP_BYTES);
+	for (size_t i = 0; i < plan->tcp.n && !r->bad; i++) {
+		struct net_tcp *tcp = &plan->tcp.v[i];
+
 		tcp->host = get_string(r);
 		tcp->port = get_port(r);
 		get_origin(r, &tcp->from);
 	}
-	GET_LIST(r, &plan->lan, HOST_BYTES, name)
-	{
+	GET_ROOM(r, &plan->lan, HOST_BYTES);
+	for (size_t i = 0; i < plan->lan.n && !r->bad; i++) {
+		struct net_host *name = &plan->lan.v[i];
+
 		name->pattern = get_string(r);
 		get_origin(r, &name->from);
 	}
-	GET_LIST(r, &plan->ranges, RANGE_BYTES, range)
-	{
+	GET_ROOM(r, &plan->ranges, RANGE_BYTES);
+	for (size_t i = 0; i < plan->ranges.n && !r->bad; i++) {
+		struct net_range *range = &plan->ranges.v[i];
+
 		range->addr.v6 = get_bool(r);
 		get(r, range->addr.b, sizeof(range->addr.b));
 		range->bits = get_u32(r);
 		r->bad = r->bad || range->bits > (range->addr.v6 ? 128 : 32);
 		get_origin(r, &range->from);
 	}
-	GET_LIST(r, &plan->ports, PORT_BYTES, port)
-	{
+	GET_ROOM(r, &plan->ports, PORT_BYTES);
+	for (size_t i = 0; i < plan->ports.n && !r->bad; i++) {
+		struct net_port *port = &plan->ports.v[i];
+
 		port->port = get_port(r);
 		port->model = get_bool(r);
 		get_origin(r, &port->from);
 	}
-	GET_LIST(r, &plan->publish, PUBLISH_BYTES, publish)
-	{
+	GET_ROOM(r, &plan->publish, PUBLISH_BYTES);
+	for (size_t i = 0; i < plan->publish.n && !r->bad; i++) {
+		struct net_publish *publish = &plan->publish.v[i];
+
 		publish->inside = get_port(r);
 		publish->outside = get_port(r);
 	}
