@@ -20,10 +20,12 @@
 void kernel_read(struct kernel_facts *ret_facts)
 {
 	struct utsname name;
-	struct kernel_facts facts = {0, 0, 0, 0};
+	struct kernel_facts facts = {.landlock_abi = 0};
 
 	if (uname(&name) == 0) {
 		char *end = name.release;
+
+		memcpy(facts.host, name.nodename, sizeof(facts.host));
 		long major = strtol(name.release, &end, 10);
 		long minor = *end == '.' ? strtol(end + 1, NULL, 10) : 0;
 

@@ -7,6 +7,7 @@
 #include <stddef.h>
 
 struct kernel_facts {
+	char host[65];      /* this machine's name (uname(2)); empty when it cannot be told */
 	int major, minor;   /* of uname(2)'s release; 0.0 when it cannot be read */
 	int landlock_abi;   /* 0: none */
 	int landlock_errno; /* why there is none: ENOSYS not built in, EOPNOTSUPP not switched on at

@@ -9,6 +9,9 @@
 
 static const char hosts_text[] = "127.0.0.1 localhost\n"
 				 "::1 localhost ip6-localhost ip6-loopback\n";
+/* Of a host's name. */
+#define HOST_BYTES "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-._"
+
 static const char no_resolv_text[] = "# This sandbox reaches no network.\n";
 static const char resolv_text[] = "nameserver " NET_OWN_V4 "\n";
 static const char nsswitch_text[] = "passwd: files\n"
@@ -64,6 +67,16 @@ static void own_file(struct build *b, const struct path_info *at, const char *te
 		 (struct plan_op){.kind = PLAN_FILE, .path = at->real, .text = text, .mode = 0644});
 }
 
+/* With the machine's own name, which servers look up when they start. */
+static const char *hosts(const struct build *b)
+{
+	const char *name = b->facts->kernel.host;
+
+	return name[0] != '\0' && name[strspn(name, HOST_BYTES)] == '\0'
+		       ? arena_printf(b->arena, "%s127.0.1.1 %s\n", hosts_text, name)
+		       : hosts_text;
+}
+
 /* The host's own file, also where it lies outside of /etc (systemd-resolved's in /run). */
 static void host_file(struct build *b, const struct path_info *at)
 {
@@ -83,7 +96,7 @@ static void resolver_files(struct build *b)
 		host_file(b, &f->hosts);
 	} else {
 		own_file(b, &f->resolv_conf, b->plan->net.gate ? resolv_text : no_resolv_text);
-		own_file(b, &f->hosts, hosts_text);
+		own_file(b, &f->hosts, hosts(b));
 	}
 	own_file(b, &f->nsswitch, nsswitch_text);
 }

@@ -34,8 +34,7 @@ def test_every_mistake_at_once(box):
 
 
 @pytest.mark.parametrize("section", [
-    '[internet]\nhosts = ["example.com"]', '[lan]\nhosts = ["*"]', "[localhost]\nports = [8080]",
-    "[localhost]\nmodels = [11434]", '[tools]\nnames = ["gh"]', '[browser]\nhosts = ["*"]'])
+    '[tools]\nnames = ["gh"]', '[browser]\nhosts = ["*"]'])
 def test_sections_that_this_build_cannot_hold(box, section):
     """Granted but not available: refused rather than run without."""
     box.spec('[files]\nwrite = ["proj"]\n[commands]\nallow = ["*"]\n' + section + "\n")
