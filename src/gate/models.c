@@ -98,6 +98,12 @@ bool models_name(const char *name, struct http_refusal *refusal)
 {
 	char shown[MODELS_SHOWN_MAX];
 
+	for (const char *s = name; *s != '\0'; s++) {
+		if ((unsigned char)*s < 0x20) {
+			return models_refuse(refusal, 403, HINT_LOCAL,
+					     "the name of the model is too long, or none");
+		}
+	}
 	if (is_cloud(name)) {
 		return models_refuse(refusal, 403, HINT_LOCAL,
 				     "the model \"%s\" does not run on this machine",
@@ -183,12 +189,13 @@ static bool judge_row(const struct row *row, const struct http_request *request,
 {
 	bool post = strcmp(request->method, "POST") == 0;
 	bool get = strcmp(request->method, "GET") == 0 || strcmp(request->method, "HEAD") == 0;
+	char shown[MODELS_SHOWN_MAX];
 
 	if (row->kind == KIND_POST ? !post : !get) {
 		snprintf(refusal->allow, sizeof(refusal->allow), "%s",
 			 row->kind == KIND_POST ? "POST" : "GET, HEAD");
 		return models_refuse(refusal, 405, HINT_MOVE, "%s of %s is no inference",
-				     request->method, row->path);
+				     models_shown(request->method, shown), row->path);
 	}
 	if (row->kind != KIND_POST) {
 		return judge_get(row, request->target, n, refusal);
@@ -198,7 +205,7 @@ static bool judge_row(const struct row *row, const struct http_request *request,
 
 void models_judge(const struct http_request *request, struct http_refusal *refusal)
 {
-	char shown[MODELS_SHOWN_MAX];
+	char shown[MODELS_SHOWN_MAX], method[MODELS_SHOWN_MAX];
 	size_t n = strcspn(request->target, "?");
 
 	if (request->upgrade) {
@@ -211,6 +218,6 @@ void models_judge(const struct http_request *request, struct http_refusal *refus
 			return;
 		}
 	}
-	models_refuse(refusal, 403, HINT_MOVE, "%.16s %s is no inference", request->method,
-		      models_shown(request->target, shown));
+	models_refuse(refusal, 403, HINT_MOVE, "%s %s is no inference",
+		      models_shown(request->method, method), models_shown(request->target, shown));
 }

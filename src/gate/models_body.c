@@ -15,6 +15,8 @@
 /* The longest escape, a pair of surrogates: \ud83d\ude00. A cut has no backslash so near before it.
  */
 #define ESCAPE_MAX 12
+/* Stands for what is left out: no name of anything holds it. Shorter than what it stands for. */
+#define CUT_MARK "\\u0001"
 /* A longer list of numbers is cut to one. */
 #define LIST_LONG 64
 
@@ -70,6 +72,8 @@ static bool reduce_string(struct reducer *r)
 		tail = cut(r, tail, tail + STRING_SLIP);
 		if (head != 0 && tail != 0) {
 			copy(r, start, head);
+			memcpy(r->out + r->n, CUT_MARK, sizeof(CUT_MARK) - 1);
+			r->n += sizeof(CUT_MARK) - 1;
 			start = tail;
 		}
 	}

@@ -349,7 +349,8 @@ static bool walk_object(struct walk *w, json_t *object, enum meaning in)
 	json_object_foreach(object, key, value)
 	{
 		if (strcmp(key, "$ref") == 0 && json_is_string(value) &&
-		    strstr(json_string_value(value), "://") != NULL) {
+		    (strstr(json_string_value(value), "://") != NULL ||
+		     strchr(json_string_value(value), '\x01') != NULL)) {
 			ok = models_refuse(w->refusal, 403, "write the schema out",
 					   "a schema refers to an address");
 		} else if (in == KEY_OPAQUE) {

@@ -9,15 +9,11 @@ static const struct {
 	unsigned status;
 	const char *reason;
 } reasons[] = {
-	{400, "Bad Request"},
-	{403, "Forbidden"},
-	{405, "Method Not Allowed"},
-	{413, "Content Too Large"},
-	{417, "Expectation Failed"},
-	{429, "Too Many Requests"},
-	{431, "Request Header Fields Too Large"},
-	{502, "Bad Gateway"},
-	{504, "Gateway Timeout"},
+	{400, "Bad Request"},        {403, "Forbidden"},
+	{405, "Method Not Allowed"}, {408, "Request Timeout"},
+	{413, "Content Too Large"},  {421, "Misdirected Request"},
+	{429, "Too Many Requests"},  {431, "Request Header Fields Too Large"},
+	{502, "Bad Gateway"},        {504, "Gateway Timeout"},
 };
 
 static const char *reason_of(unsigned status)
