@@ -37,10 +37,6 @@
 /* What getaddrinfo(3) reads of an environment, resolver(5). */
 static const char *const kept[] = {"RES_OPTIONS", "LOCALDOMAIN"};
 static const char *const fixed[] = {
-	/* libuv gives look-ups half of its threads. A name server that does not answer holds one
-	 * for ten seconds or more; so many dead names must be asked for at once before others have
-	 * to wait. All start with the first look-up. */
-	"UV_THREADPOOL_SIZE=32",
 	/* Times are told in UTC: no file of time zones is read at start. */
 	"TZ=UTC0",
 };

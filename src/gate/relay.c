@@ -45,7 +45,9 @@ struct end {
 struct relay {
 	struct gate *gate;
 	struct end end[2];
-	struct flow flow[2]; /* from end[i] to end[1 - i] */
+	struct flow flow[2];       /* from end[i] to end[1 - i] */
+	struct event_timer *drain; /* running when an end is broken, and its bytes still pass */
+	uint64_t drained;          /* bytes passed when it was started */
 	int sys;
 	bool finished;
 	relay_done *done;
@@ -260,9 +262,53 @@ static void want(struct relay *r, int i)
 	event_fd_want(end->event, events);
 }
 
+static void settle(struct relay *r);
+
+static uint64_t passed(const struct relay *r)
+{
+	return r->flow[0].passed + r->flow[1].passed;
+}
+
+static void on_drain(void *context)
+{
+	struct relay *r = context;
+
+	if (r->finished) {
+		return;
+	}
+	if (passed(r) == r->drained) {
+		broke(r, 0, ECONNRESET, true);
+		settle(r);
+		return;
+	}
+	r->drained = passed(r);
+	event_timer_start(r->drain, RELAY_DRAIN_MS);
+}
+
+/* What a broken end has sent before is passed on only as long as it is read. */
+static bool drain(struct relay *r)
+{
+	if ((!r->end[0].broken && !r->end[1].broken) || r->drain != NULL) {
+		return true;
+	}
+	r->drain = event_timer_new(&r->gate->loop, on_drain, r);
+	if (r->drain == NULL) {
+		return false;
+	}
+	r->drained = passed(r);
+	event_timer_start(r->drain, RELAY_DRAIN_MS);
+	return true;
+}
+
 static void settle(struct relay *r)
 {
+	if (!drain(r)) {
+		broke(r, 0, ENOMEM, true);
+	}
+
 	if (r->flow[0].shut && r->flow[1].shut) {
+		event_timer_free(r->drain);
+		r->drain = NULL;
 		r->finished = true;
 		event_fd_want(r->end[0].event, 0);
 		event_fd_want(r->end[1].event, 0);
@@ -329,6 +375,7 @@ void relay_stop(struct relay *relay)
 	if (relay == NULL) {
 		return;
 	}
+	event_timer_free(relay->drain);
 	for (int i = 0; i < 2; i++) {
 		event_fd_free(relay->end[i].event);
 		close_flow(relay, &relay->flow[i]);

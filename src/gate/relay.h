@@ -11,6 +11,9 @@
 #include "gate/gate.h"
 
 #define RELAY_TURN (256UL * 1024UL)
+/* After a reset the bytes that came before it are still passed on, until the other side takes none
+ * of them for so long. */
+#define RELAY_DRAIN_MS 5000
 
 struct relay;
 /* Called once, never from inside relay_start: both halves ended (0) or one broke (errno value). The

@@ -215,11 +215,10 @@ class NetBox(Box):
         return subprocess.Popen(self.lab.words(*argv, cwd=cwd or self.proj), cwd="/",
                                 env=self.environment(env, without), text=True, **kwargs)
 
-    def probe(self, *steps, outside=False, probe="probe.py", result=False, **kwargs):
+    def probe(self, *steps, outside=False, result=False, **kwargs):
         """Runs probe.py's steps in the sandbox; what came of each, as a list."""
-        words = ("/usr/bin/python3", str(HERE / probe), json.dumps(steps))
-        done = (self.outside(*words, timeout=kwargs.pop("timeout", 60)) if outside
-                else self.run(*words, **kwargs))
+        words = ("/usr/bin/python3", str(HERE / "probe.py"))
+        done = (self.outside if outside else self.run)(*words, stdin=json.dumps(steps), **kwargs)
         assert done.rc == 0, done
         found = [json.loads(line) for line in done.lines]
         assert len(found) == len(steps), done

@@ -1,6 +1,6 @@
 #!/usr/bin/python3
-"""Small network calls, in the sandbox and outside: probe.py JSON takes a list of steps and prints
-what came of each, one line of JSON. The steps are the functions do_* below. Only sockets: what a
+"""Small network calls, in the sandbox and outside: probe.py takes a list of steps (JSON, as
+its word or on standard input) and prints what came of each, one line of JSON. The steps are the functions do_* below. Only sockets: what a
 client library would hide is told as it is. Bytes are text in latin-1."""
 
 import errno
@@ -256,7 +256,7 @@ def do_say(text):
 
 
 def main():
-    for step in json.loads(sys.argv[1]):
+    for step in json.loads(sys.argv[1] if len(sys.argv) > 1 else sys.stdin.read()):
         name = step.pop("do")
         start = time.monotonic()
         try:

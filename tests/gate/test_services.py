@@ -89,8 +89,8 @@ def test_redis(nbox, net):
     try:
         nbox.network(internet=["db.test"], tcp=["db.test:6379"], ports=[6379])
         for host in ("127.0.0.1", "localhost", "db.test"):
-            done = nbox.run("redis-cli", "-h", host, stdin="set k hello\nget k\nmulti\nincr n\nexec\n")
-            assert done.lines == ["OK", "hello", "OK", "QUEUED", "1"], done
+            done = nbox.run("redis-cli", "-h", host, stdin="set k hello\nget k\nset n 0\nmulti\nincr n\nexec\n")
+            assert done.lines == ["OK", "hello", "OK", "OK", "QUEUED", "1"], done
         done = nbox.run("redis-benchmark", "-h", "db.test", "-q", "-n", "2000", "-c", "20", "-t", "set,get")
         assert done.rc == 0 and "GET" in done.out, done
         # On a port that is not listed nothing answers: the sandbox's loopback is its own.

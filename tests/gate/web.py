@@ -205,9 +205,10 @@ class Connection:
     def default(self, request):
         name = request.get("host").rsplit(":", 1)[0].lower()
         path = self.web.folder / "www" / name / urllib.parse.unquote(request.path).lstrip("/")
-        if path.is_dir():
+        odd = request.path == "/" or ".." in request.path or "\0" in str(path)
+        if not odd and path.is_dir():
             path /= "index.html"
-        if request.path != "/" and ".." not in request.path and path.is_file():
+        if not odd and path.is_file():
             kind = {".html": "text/html", ".json": "application/json"}.get(path.suffix, "text/plain")
             return self.answer(request, path.read_bytes(), kind=kind)
         self.answer(request, f"ok {request.method} {request.path} host={request.get('host')} "
