@@ -135,8 +135,8 @@ class Result:
         self.argv, self.rc, self.out, self.err = argv, rc, out, err
 
     def said(self, pattern):
-        """lnk itself says it: on a line that begins with its name or with a spec's."""
-        return bool(re.search(rf"^(lnk:|[^\s:]*\.toml:).*(?:{pattern})", self.err, re.I | re.M))
+        """lnk itself says it: on a line that begins with its name, a spec's or a flag's."""
+        return bool(re.search(rf"^(lnk:|--[a-z-]+:|[^\s:]*\.toml:).*(?:{pattern})", self.err, re.I | re.M))
 
     @property
     def lines(self):

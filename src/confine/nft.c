@@ -258,14 +258,6 @@ static void nat_rules(struct netlink *nl, bool ports)
 		redirect(nl, NFT_GATE_PORT);
 		netlink_unnest(nl, r);
 	}
-	r = open_rule(nl, NAT);
-	v4_is(nl, INADDR_LOOPBACK & IN_CLASSA_NET, IN_CLASSA_NET);
-	verdict(nl, NFT_RETURN);
-	netlink_unnest(nl, r);
-	r = open_rule(nl, NAT);
-	v6_is_loopback(nl);
-	verdict(nl, NFT_RETURN);
-	netlink_unnest(nl, r);
 	/* A granted "host:53" is a call like any other. */
 	r = open_rule(nl, NAT);
 	v4_is(nl, NET_NAMES_FIRST & NET_NAMES_MASK, NET_NAMES_MASK);
@@ -282,6 +274,14 @@ static void nat_rules(struct netlink *nl, bool ports)
 	protocol_is(nl, IPPROTO_UDP);
 	port_is(nl, DNS_PORT);
 	redirect(nl, NFT_DNS_PORT);
+	netlink_unnest(nl, r);
+	r = open_rule(nl, NAT);
+	v4_is(nl, INADDR_LOOPBACK & IN_CLASSA_NET, IN_CLASSA_NET);
+	verdict(nl, NFT_RETURN);
+	netlink_unnest(nl, r);
+	r = open_rule(nl, NAT);
+	v6_is_loopback(nl);
+	verdict(nl, NFT_RETURN);
 	netlink_unnest(nl, r);
 	r = open_rule(nl, NAT);
 	protocol_is(nl, IPPROTO_TCP);

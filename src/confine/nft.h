@@ -14,9 +14,9 @@
 
 /* Makes one table, "lnk":
  *
- *   nat, output     TCP to 127.0.0.1 or ::1 at a granted port of [localhost]: to the gate; else
- *                   loopback is left alone; TCP to a name's address: to the gate; port 53 of any
- *                   address, TCP and UDP: to the resolver; other TCP: to the gate
+ *   nat, output     TCP to 127.0.0.1 or ::1 at a granted port of [localhost]: to the gate; TCP to
+ *                   a name's address: to the gate; port 53 of any address, the loopback's too, TCP
+ *                   and UDP: to the resolver; else loopback is left alone; other TCP: to the gate
  *   filter, output  loopback and what belongs to a redirected call passes; the rest (UDP, ICMP,
  * raw) is answered "port unreachable"
  *

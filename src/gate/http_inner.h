@@ -163,19 +163,24 @@ struct http {
 
 	struct head head; /* of the request under way */
 	const char *method, *target;
-	bool is_head;     /* HEAD: its answer has no body */
-	bool keep;        /* both sides may stay open after this answer */
-	bool websocket;   /* an upgrade was asked for */
-	bool no_body;     /* models: the body is read and left out */
-	bool chunk_out;   /* the answer goes out in chunks */
-	bool answered;    /* the answer's head has been passed on */
-	bool passed;      /* some request was let through */
-	bool used;        /* some answer was complete */
-	unsigned refused; /* status of a refusal of our own, and why (static) */
+	bool is_head;         /* HEAD: its answer has no body */
+	bool keep;            /* both sides may stay open after this answer */
+	bool websocket;       /* an upgrade was asked for */
+	bool no_body;         /* models: the body is read and left out */
+	bool chunk_out;       /* the answer goes out in chunks */
+	unsigned provisional; /* answers 1xx to the request under way */
+	bool answered;        /* the answer's head has been passed on */
+	bool passed;          /* some request was let through */
+	bool used;            /* some answer was complete */
+	unsigned refused;     /* status of a refusal of our own, and why (static) */
 	const char *why;
 	char host[HOST_MAX];
 	uint16_t port;
 };
+
+/* No server sends more of them before it answers: one that does is broken, or wants to be read for
+ * ever. */
+#define PROVISIONAL_MAX 256
 
 /* http.c: the gate's own answer, unless half of another one has gone out; then the state. */
 void http_page(struct http *h, const struct http_refusal *refusal, enum http_state state);

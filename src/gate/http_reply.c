@@ -73,6 +73,10 @@ static void pass_provisional(struct http *h, const struct head *head)
 		http_break(h, "the server switches to a protocol that was not asked for");
 		return;
 	}
+	if (++h->provisional > PROVISIONAL_MAX) {
+		http_break(h, "the server sends provisional answers and nothing else");
+		return;
+	}
 	/* A client of HTTP/1.0 does not know them (RFC 9110 section 15.2). */
 	if (h->head.minor > 0) {
 		write_reply(&reply, &h->to_client);
@@ -101,6 +105,7 @@ static void pass_answer(struct http *h, const struct head *head)
 
 	write_reply(&reply, &h->to_client);
 	out_release(&h->reply_raw);
+	h->provisional = 0;
 	h->answered = true;
 	h->reply = REPLY_BODY;
 	if (h->out_done) {

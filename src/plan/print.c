@@ -130,7 +130,7 @@ static void print_network(const struct net_plan *net, FILE *out)
 	for (size_t i = 0; i < net->tcp.n; i++) {
 		fputs("call   ", out);
 		print_path(net->tcp.v[i].host, out);
-		fprintf(out, " TCP at %u", net->tcp.v[i].port);
+		fprintf(out, ":%u TCP", net->tcp.v[i].port);
 		print_origin(&net->tcp.v[i].from, out);
 		fputc('\n', out);
 	}

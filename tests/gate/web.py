@@ -45,6 +45,9 @@ BROKEN = {
 GUID = b"258EAFA5-E914-47DA-95CA-C5AB0DC85B11"
 
 
+KEPT = 4 << 20  # of a body, for who reads it as JSON; the log gets its beginning
+
+
 class Request:
     def __init__(self, head):
         self.raw = head
@@ -86,7 +89,7 @@ class Connection:
             nonlocal total, start
             while left and (data := self.stream.read1(min(left, 65536))):
                 digest.update(data)
-                start = (start + data)[:4096]
+                start = start + data if total < KEPT else start
                 total += len(data)
                 left -= len(data)
         if "chunked" in request.get("transfer-encoding").lower():
@@ -205,7 +208,8 @@ class Connection:
     def default(self, request):
         name = request.get("host").rsplit(":", 1)[0].lower()
         path = self.web.folder / "www" / name / urllib.parse.unquote(request.path).lstrip("/")
-        odd = request.path == "/" or ".." in request.path or "\0" in str(path)
+        odd = (request.path == "/" or ".." in request.path or "\0" in str(path) or
+               len(request.path) > 1000)
         if not odd and path.is_dir():
             path /= "index.html"
         if not odd and path.is_file():
@@ -237,7 +241,7 @@ class Connection:
                 self.body(request)
             if request.length:
                 self.note(event="body", target=request.target, length=request.length,
-                          sha256=request.digest, start=request.body.decode("latin1"))
+                          sha256=request.digest, start=request.body[:4096].decode("latin1"))
             if not self.one(request):
                 break
 
