@@ -33,7 +33,7 @@ def records(message, size=16384, version=b"\x03\x01"):
 
 
 # What a real client sends besides: groups, signatures, versions, a key share.
-USUAL = [extension(10, b"\0\2\0\x1d"), extension(13, b"\0\4\4\3\8\4".replace(b"\8", b"\x08")),
+USUAL = [extension(10, b"\0\2\0\x1d"), extension(13, b"\0\4\4\3\x08\4"),
          extension(43, b"\2\3\4"), extension(51, b"\0\x24\0\x1d\0\x20" + os.urandom(32))]
 ECH = extension(0xfe0d, b"\0\0\1\0\1\x2a\0\x20" + os.urandom(32) + b"\0\x80" + os.urandom(128))
 
@@ -99,8 +99,8 @@ BAD = {
     "record of nothing": b"\x16\x03\x01\0\0" * 50,
     "record too long": b"\x16\x03\x01\xff\xff" + hello(server_names(b"ok.test"), *USUAL),
     "SSL 2": b"\x80\x2e\x01\x00\x02\x00\x15\x00\x00\x00\x10" + bytes(35),
-    "larger than all": records(hello(server_names(b"ok.test"), *USUAL, extension(21, bytes(65000)),
-                                     extension(35, bytes(500)))),
+    "larger than all": records(hello(server_names(b"ok.test"), *USUAL, extension(21, bytes(60000)),
+                                     ciphers=b"\x13\x01" * 4000)),
     "larger, in small pieces": records(hello(*USUAL, extension(21, bytes(60000)), server_names(b"ok.test")),
                                        10),
     "a name that others hide": records(hello(server_names(b"evil.test"), extension(0x5a5a, server_names(
