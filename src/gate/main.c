@@ -118,10 +118,11 @@ static bool read_file(struct gate *gate, int file, const struct control_plan *pl
 	/* The supervisor's writing moved the offset that both share. */
 	bool ok = bytes != NULL && pread(file, bytes, len, 0) == (ssize_t)len;
 
-	ok = (ok && net_plan_decode(bytes, plan->plan_len, &gate->arena, &gate->plan)) ||
-	     bad_plan(err);
-	ok = ok &&
-	     read_proxies(gate, (const char *)bytes + plan->plan_len, (size_t)plan->env_len, err);
+	if (!ok || !net_plan_decode(bytes, plan->plan_len, &gate->arena, &gate->plan)) {
+		free(bytes);
+		return bad_plan(err);
+	}
+	ok = read_proxies(gate, (const char *)bytes + plan->plan_len, (size_t)plan->env_len, err);
 	free(bytes);
 	return ok;
 }

@@ -169,12 +169,25 @@ static bool is_mapped(const struct addr *addr)
 	return addr->v6 && addr_same_prefix(addr, &prefix, 96);
 }
 
+/* NET_OWN_V6 (plan/door.h); its IPv4 fellow is of a range that is nobody's anyway. A unique local
+ * address, which [lan] hosts = ["*"] would grant. */
+static bool is_sandbox(const struct addr *addr)
+{
+	static const struct addr own = {.v6 = true, .b = {0xfd, 0x6c, 0x6e, 0x6b, [15] = 1}};
+
+	return addr->v6 && addr_same_prefix(addr, &own, 128);
+}
+
 static struct judged judge(const struct addr *addr)
 {
 	struct judged j = {.inner = *addr, .metadata = address_is_metadata(addr)};
 	struct addr inner;
 
 	j.class = addr_classify(addr, &j.why);
+	if (is_sandbox(addr)) {
+		j.class = ADDR_RESERVED;
+		j.why = "the sandbox's own address";
+	}
 	if (!address_unwrap(addr, &inner)) {
 		return j;
 	}

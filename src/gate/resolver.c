@@ -171,7 +171,7 @@ void resolver_forget(struct resolver *resolver, void *context)
 	struct ring *next;
 
 	for (struct ring *link = bucket->next; link != bucket; link = next) {
-		struct waiter *w = RING_OWNER(link, struct waiter, of_bucket);
+		struct waiter *w = RING_OF(link, struct waiter, of_bucket);
 		struct lookup *lookup = w->lookup;
 
 		next = link->next;
@@ -301,10 +301,11 @@ struct resolver *resolver_start(const struct resolver_config *config)
 static void free_lookup(void *data)
 {
 	struct lookup *lookup = data;
-	struct waiter *w;
+	struct ring *next;
 
-	while ((w = first_waiter(&lookup->waiters)) != NULL) {
-		free_waiter(w);
+	for (struct ring *link = lookup->waiters.next; link != &lookup->waiters; link = next) {
+		next = link->next;
+		free_waiter(RING_OF(link, struct waiter, of_lookup));
 	}
 	free(lookup);
 }

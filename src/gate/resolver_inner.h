@@ -33,9 +33,10 @@ void ring_take(struct ring *link);
 /* NULL when it is empty. */
 struct ring *ring_first(const struct ring *ring);
 
-/* The struct that a link is a member of; NULL of NULL. */
-#define RING_OWNER(link, type, member)                                                             \
-	((link) != NULL ? (type *)(void *)((char *)(link)-offsetof(type, member)) : NULL)
+/* The struct that a link is a member of. */
+#define RING_OF(link, type, member) ((type *)(void *)((char *)(link)-offsetof(type, member)))
+/* NULL of NULL. */
+#define RING_OWNER(link, type, member) ((link) != NULL ? RING_OF(link, type, member) : NULL)
 
 /* --- threads: one for each look-up, for as long as it takes -------------------------------- */
 

@@ -50,7 +50,7 @@ static void progress(struct client *c)
 /* Every query under way has its room. */
 static bool has_room(const struct client *c)
 {
-	return c->nout + (c->waiting + 1) * ANSWER_ROOM <= sizeof(c->out);
+	return c->nout + ((size_t)c->waiting + 1) * ANSWER_ROOM <= sizeof(c->out);
 }
 
 /* --- answers -------------------------------------------------------------------------------- */

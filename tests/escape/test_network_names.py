@@ -67,7 +67,7 @@ def test_odd_ways_to_write_an_address(nbox, net):
     for said in inside[:len(calls)]:
         assert refused(said) or "ok GET" not in said["value"]["data"], said
     for said in inside[len(calls):len(calls) + len(fields)]:
-        assert said["value"]["status"] == 400, said
+        assert said["value"]["status"] in (400, 403), said
     assert since.requests() == [] and since.reached(zone.EVIL, zone.EVIL6) == set()
 
 
@@ -237,7 +237,7 @@ def test_other_ways_to_connect(nbox, net):
     nbox.network(internet=HOSTS)
     ask = "GET /fast HTTP/1.1\r\nHost: ok.test\r\nConnection: close\r\n\r\n"
     outside, = nbox.probe({"do": "fastopen", "host": zone.EVIL, "port": 80, "send": ask}, outside=True)
-    assert "ok GET /fast" in outside["value"]["data"], outside
+    assert "ok GET /fast" in outside.get("value", {}).get("data", ""), outside
     since = net.mark()
     said, mptcp = nbox.probe({"do": "fastopen", "host": zone.EVIL, "port": 80, "send": ask},
                              {"do": "socket", "family": 2, "type": 1, "proto": 262})

@@ -209,7 +209,7 @@ class Connection:
         name = request.get("host").rsplit(":", 1)[0].lower()
         path = self.web.folder / "www" / name / urllib.parse.unquote(request.path).lstrip("/")
         odd = (request.path == "/" or ".." in request.path or "\0" in str(path) or
-               len(request.path) > 1000)
+               len(request.path) > 1000 or len(name) > 255)
         if not odd and path.is_dir():
             path /= "index.html"
         if not odd and path.is_file():

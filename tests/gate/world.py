@@ -242,7 +242,8 @@ class World:
                                     ("127.0.0.1", zone.LOCAL_CLOSED, "http"),
                                     ("127.0.0.1", zone.LOCAL_MODEL, "models")):
             self.listen("near", address, port, site.handle, kind)
-        for address in ("0.0.0.0", "::"):
+        # Each by itself, so that the answer comes from where it was asked for.
+        for address in (zone.OK, zone.OK6, zone.FAR4):
             self.datagrams(address, 443)
 
     def dial_far(self, host, port):

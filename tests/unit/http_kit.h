@@ -144,8 +144,8 @@ static inline void expect_page(struct pair *p, unsigned status)
 
 	snprintf(start, sizeof(start), "HTTP/1.1 %u ", status);
 	const char *page = to_client(p);
-	if (strncmp(page, start, strlen(start)) != 0) {
-		fail_msg("not a %u: %s", status, page);
+	if (!page || strncmp(page, start, strlen(start)) != 0) {
+		fail_msg("not a %u: %s", status, page ? page : "nothing");
 	}
 	assert_non_null(strstr(page, "\r\nConnection: close\r\n"));
 	assert_non_null(strstr(page, "\r\nCache-Control: no-store\r\n"));

@@ -211,6 +211,7 @@ static void test_busy_port(void **state)
 	(void)state;
 	for (size_t i = 0; i < ARRAY_LEN(loopback); i++) {
 		auto_close int taken = serve_at(outside, loopback[i], HERE);
+		assert_true(taken >= 0);
 		struct run r = publishing();
 
 		assert_refused(&r, "18080 of this machine is in use", "--publish 8080:18081");
