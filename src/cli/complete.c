@@ -17,12 +17,16 @@ const struct complete_value *complete_value_of(const struct flag_view *flag)
 		const char *metavar;
 		struct complete_value value;
 	} values[] = {
-		{"PATH", {COMPLETE_FILES, ""}},          {"FILE", {COMPLETE_SPEC, ""}},
+		{"PATH", {COMPLETE_FILES, ""}},          {"FILE", {COMPLETE_FILES, ""}},
 		{"PROGRAM", {COMPLETE_PROGRAM, ""}},     {"MODE", {COMPLETE_WORDS, "proxy host"}},
 		{"OS", {COMPLETE_WORDS, "linux macos"}},
 	};
+	static const struct complete_value spec = {COMPLETE_SPEC, ""};
 	static const struct complete_value none = {COMPLETE_NOTHING, ""};
 
+	if (str_eq(flag->name, "--spec")) {
+		return &spec;
+	}
 	for (size_t i = 0; flag->metavar != NULL && i < ARRAY_LEN(values); i++) {
 		if (str_eq(values[i].metavar, flag->metavar)) {
 			return &values[i].value;

@@ -18,7 +18,8 @@ struct complete_value {
 	const char *words; /* COMPLETE_WORDS: separated by spaces; "" else */
 };
 
-/* By the flag's metavar. COMPLETE_NOTHING also for flags that take no value. Never NULL. */
+/* By the flag's metavar, but for --spec. COMPLETE_NOTHING also for flags that take no value. Never
+ * NULL. */
 const struct complete_value *complete_value_of(const struct flag_view *flag);
 
 /* A command, from commands.def. */

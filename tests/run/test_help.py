@@ -222,6 +222,7 @@ def test_values_are_completed(shell, scripts):
     specs = offer(scripts, "sandbox", "run", "--spec", "")
     assert "one.toml" in specs and "two.txt" not in specs
     assert {"one.toml", "two.txt"} <= offer(scripts, "sandbox", "run", "--write", "")
+    assert {"one.toml", "two.txt"} <= offer(scripts, "sandbox", "run", "--log", "")
     assert "one.toml" in offer(scripts, "sandbox", "spec", "")
 
 
