@@ -186,7 +186,7 @@ def test_another_runs_gate(nbox, net):
 
 @row("L3")
 def test_servers_of_this_machine(nbox, net):
-    """Ports that are listed, on 127.0.0.1 and ::1, and no other; O37."""
+    """Ports that are listed, on 127.0.0.1 and ::1, and no other."""
     nbox.network(internet=["*"], ports=[zone.LOCAL_WEB, zone.LOCAL_WEB6])
     good = [http("localhost", zone.LOCAL_WEB), http("127.0.0.1", zone.LOCAL_WEB),
             http("::1", zone.LOCAL_WEB6, host_field="[::1]"), http("localhost", zone.LOCAL_WEB6)]
@@ -246,7 +246,7 @@ def test_management_of_models(nbox, net):
 
 @row("M1")
 def test_inference(nbox, net):
-    """O38: what a client needs to talk to a model."""
+    """What a client needs to talk to a model."""
     nbox.network(**MODEL)
     ask = {"model": "m", "stream": False}
     steps = [http("localhost", zone.LOCAL_MODEL, method="POST", path=p, body=json.dumps(ask))

@@ -73,7 +73,7 @@ def test_odd_ways_to_write_an_address(nbox, net):
 
 @row("I5")
 def test_what_an_entry_matches(nbox, net):
-    """O41: upper case and one dot at the end are the same name; nothing else is."""
+    """Upper case and one dot at the end are the same name; nothing else is."""
     nbox.network(internet=["OK.test", "*.api.ok.test"])
     good = ["ok.test", "OK.test", "ok.test.", "x.api.ok.test", "Y.X.api.ok.test"]
     bad = ["evil.test", "evilok.test", "ok.test.evil.test", "api.ok.test", "evilapi.ok.test", "test",

@@ -143,7 +143,7 @@ def test_another_name_on_a_granted_call(nbox, net):
 
 @row("I8")
 def test_curl_to_another_place(nbox, net):
-    """O41: --resolve and --connect-to change where it goes, not what is granted."""
+    """--resolve and --connect-to change where it goes, not what is granted."""
     nbox.network(internet=HOSTS)
     since = net.mark()
     seen = nbox.sh(f"for u in http https; do p=80; [ $u = https ] && p=443; "

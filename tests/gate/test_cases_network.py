@@ -1,16 +1,12 @@
 """What people ran into when real programs went through other sandboxes' proxies, where no other
 test here has it: each with the program as it comes, and nothing set for it."""
 
-import glob
 import json
-import subprocess
 
 import pytest
 
-import test_services
 from lab import nbox, net, zone
 
-registries = test_services.registries
 PROXY = f"http://u:TOPSECRET@{zone.PROXY}:3128"
 
 ENVIRONMENT = """\
@@ -48,26 +44,26 @@ public class T {
     assert done.rc == 0 and done.out.startswith("ok GET /source") and done.err == "", done
 
 
-@pytest.fixture
-def ssh_config(nbox, net):
-    """The machine's /etc/ssh/ssh_config is the box's own, as long as a test runs."""
+def with_ssh_config(path, argv):
+    """The words that run a program where /etc/ssh/ssh_config is this file."""
+    script = ('mount --bind "$1" /etc/ssh/ssh_config && shift && '
+              'exec setpriv --inh-caps=-all --ambient-caps=-all "$@"')
+    return ["unshare", "--user", "--map-current-user", "--keep-caps", "--mount", "sh", "-c", script, "sh", path,
+            *argv]
+
+
+def test_the_machines_ssh_settings(nbox, net):
+    """ssh reads them and makes the call itself; no ProxyCommand is put in between."""
     path = nbox.dir / "ssh_config"
     path.write_text("Host shortcut\n  HostName git.test\n  Port 2222\n  HostKeyAlias machine-wide\n")
-    capable = {"check": True, "cwd": "/"}
-    subprocess.run(net.words("mount", "--bind", path, "/etc/ssh/ssh_config", capable=True), **capable)
-    yield path
-    subprocess.run(net.words("umount", "/etc/ssh/ssh_config", capable=True), **capable)
-
-
-def test_the_machines_ssh_settings(nbox, net, ssh_config):
-    """ssh reads them and makes the call itself; no ProxyCommand is put in between."""
     nbox.network(internet=["git.test"], tcp=["git.test:2222"])
-    done = nbox.run("ssh", "-G", "shortcut")
+    done = nbox.outside(*with_ssh_config(path, nbox.argv("ssh", "-G", "shortcut")))
     assert {"hostname git.test", "port 2222", "hostkeyalias machine-wide"} <= set(done.lines), done
     assert "proxycommand" not in done.out, done
     since = net.mark()
-    done = nbox.run("ssh", "-o", "BatchMode=yes", "-o", "ConnectTimeout=5", "shortcut", "true")
-    assert "refused" in done.err and done.rc == 255, done  # nobody listens there
+    done = nbox.outside(*with_ssh_config(path, nbox.argv(
+        "ssh", "-o", "BatchMode=yes", "-o", "ConnectTimeout=5", "shortcut", "true")))
+    assert done.rc == 255 and "port 2222" in done.err, done  # nobody listens there
     assert since.reached() == {(zone.GIT, 2222)}, done
 
 
@@ -155,45 +151,3 @@ def test_careless_matches_by_curl(nbox, net):
         assert done.said(r"\[internet\]"), done
     good = nbox.sh("curl -sS http://ok.TEST/6 http://x.api.ok.test/7 http://ok.test./8")
     assert good.out.count("ok GET") == 3, good
-
-
-# --- registries, with caches where the programs have them -------------------------------------------------
-
-
-def test_npm_from_a_plain_registry(nbox, registries):
-    """http://, and a cache in the home folder that is not there yet and is thrown away."""
-    plain = registries / "plain"
-    plain.mkdir(exist_ok=True)
-    packed = json.loads((registries / "fast-deep-equal/index.html").read_text())
-    text = json.dumps(packed).replace("https://", "http://")
-    (plain / "fast-deep-equal").write_text(text)
-    nbox.network(internet=["pkg.test"])
-    nbox.write("package.json", '{"name":"app","version":"1.0.0"}')
-    done = nbox.run("npm", "install", "fast-deep-equal", "--registry", "http://pkg.test/plain/", "--no-audit",
-                    "--no-fund", "--no-update-notifier")
-    assert done.rc == 0, done
-    used = nbox.run("node", "-p", "require('fast-deep-equal')({a: [1]}, {a: [1]})")
-    assert used.lines == ["true"], used
-    assert not (nbox.home / ".npm").exists()
-
-
-def test_pip_of_a_virtual_environment(nbox, registries):
-    nbox.network(internet=["pkg.test"])
-    nbox.outside("/usr/bin/python3", "-m", "venv", nbox.proj / ".venv", check=True)
-    done = nbox.run(".venv/bin/pip", "install", "-q", "--disable-pip-version-check", "--index-url",
-                    "http://pkg.test/simple", "--trusted-host", "pkg.test", "labdep")
-    assert done.rc == 0, done
-    used = nbox.run(".venv/bin/python", "-c", "import labdep; print(labdep.said)")
-    assert used.lines == ["pip-dep"], used
-    assert glob.glob(f"{nbox.proj}/.venv/lib/python3*/site-packages/labdep.py")
-
-
-def test_go_run(nbox, registries):
-    """Downloaded, compiled and run, in folders of the home that nothing was granted of."""
-    nbox.network(internet=["pkg.test"])
-    nbox.write("go.mod", "module app\n\ngo 1.19\n\nrequire dep.test/dep v1.0.0\n")
-    nbox.write("main.go", 'package main\n\nimport "dep.test/dep"\n\nfunc main() { println(dep.S) }\n')
-    done = nbox.run("go", "run", ".", timeout=200, flags=[
-        "--env", "GOPROXY=http://pkg.test/go", "--env", "GOSUMDB=off", "--env", "GOFLAGS=-mod=mod"])
-    assert done.rc == 0 and "go-dep" in done.err.splitlines(), done
-    assert not (nbox.home / "go").exists()

@@ -61,7 +61,7 @@ def words(name, url):
 @pytest.mark.parametrize("scheme", ["http", "https"])
 @pytest.mark.parametrize("name", START)
 def test_client(nbox, net, name, scheme):
-    """O30, O31, O32: as on the machine itself, but for hosts that are not granted."""
+    """As on the machine itself, but for hosts that are not granted."""
     read = {"go": [go_client], "java": [java_client]}.get(name, [])
     nbox.network(internet=["ok.test"], read=[make() for make in read])
     since = net.mark()
@@ -140,7 +140,7 @@ def repository(nbox, net):
 
 @pytest.mark.parametrize("scheme", ["http", "https"])
 def test_git_clone_and_push(nbox, net, repository, scheme):
-    """O34: a pack above 1 MiB goes in chunks, with Expect: 100-continue."""
+    """A pack above 1 MiB goes in chunks, with Expect: 100-continue."""
     nbox.network(internet=["git.test"], more='[files.linux]\nwrite_dot_files = ["proj"]\n')
     url = f"{scheme}://git.test/git/{repository.name}"
     done = nbox.sh(f"git clone -q {url} c && cd c && head -c 8000000 /dev/urandom >big && git add big &&"
@@ -176,7 +176,7 @@ def sshd(nbox, net, repository):
 
 
 def test_git_over_ssh(nbox, net, repository, sshd):
-    """O33: ssh looks the name up itself, and knows no proxy."""
+    """ssh looks the name up itself, and knows no proxy."""
     command = f"core.sshCommand=ssh -F {sshd}/config"
     url = f"ssh://{nbox.env['USER']}@git.test:2222{repository}"
     nbox.network(internet=["git.test"], tcp=["git.test:2222"], read=[sshd],

@@ -61,7 +61,7 @@ def test_token_by_token(model, path):
 
 @pytest.mark.parametrize("seconds", [3, pytest.param(75, marks=pytest.mark.long)])
 def test_a_long_silence_before_the_first_word(model, seconds):
-    """O39: a model that thinks for long is not cut off."""
+    """A model that thinks for long is not cut off."""
     done = model.run("/usr/bin/python3", model.watch, "/v1/chat/completions",
                      json.dumps(ASKS["/v1/chat/completions"]), seconds, "0.3", timeout=120)
     assert len(tokens(done)) == 5 and done.lines[-1] == "[DONE]", done

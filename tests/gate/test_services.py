@@ -105,7 +105,7 @@ def test_redis(nbox, net):
             net.started.remove(process)
 
 
-# --- registries: O51 -----------------------------------------------------------------------------------
+# --- registries -----------------------------------------------------------------------------------
 
 
 def npm_registry(site, names):
@@ -165,6 +165,21 @@ def test_npm_install(nbox, net, registries):
     assert since.queries() == {"pkg.test"}
 
 
+def test_npm_install_over_http(nbox, registries):
+    """A plain registry; the cache in the home folder is not there yet, and is thrown away."""
+    said = (registries / "fast-deep-equal/index.html").read_text().replace("https://", "http://")
+    (registries / "plain").mkdir()
+    (registries / "plain/fast-deep-equal").write_text(said)
+    nbox.network(internet=["pkg.test"])
+    nbox.write("package.json", '{"name":"app","version":"1.0.0"}')
+    done = nbox.run("npm", "install", "fast-deep-equal", "--registry", "http://pkg.test/plain/", "--no-audit",
+                    "--no-fund", "--no-update-notifier")
+    assert done.rc == 0, done
+    used = nbox.run("node", "-p", "require('fast-deep-equal')({a: [1]}, {a: [1]})")
+    assert used.lines == ["true"], used
+    assert not (nbox.home / ".npm").exists()
+
+
 def test_npm_install_from_a_registry_that_is_not_granted(nbox, net):
     """It fails in moments and not after its retries' minutes, and the report says why."""
     nbox.network(internet=["ok.test"])
@@ -189,10 +204,24 @@ def test_pip_install(nbox, net, registries):
     assert used.lines == ["pip-dep"], used
 
 
-def test_go_modules(nbox, net, registries):
+def test_pip_of_a_virtual_environment(nbox, registries):
     nbox.network(internet=["pkg.test"])
+    nbox.outside("/usr/bin/python3", "-m", "venv", nbox.proj / ".venv", check=True)
+    done = nbox.run(".venv/bin/pip", "install", "-q", "--disable-pip-version-check", "--index-url",
+                    "http://pkg.test/simple", "--trusted-host", "pkg.test", "labdep")
+    assert done.rc == 0, done
+    used = nbox.run(".venv/bin/python", "-c", "import labdep; print(labdep.said)")
+    assert used.lines == ["pip-dep"], used
+
+
+def go_module(nbox):
     nbox.write("go.mod", "module app\n\ngo 1.19\n\nrequire dep.test/dep v1.0.0\n")
     nbox.write("main.go", 'package main\n\nimport "dep.test/dep"\n\nfunc main() { println(dep.S) }\n')
+
+
+def test_go_modules(nbox, net, registries):
+    nbox.network(internet=["pkg.test"])
+    go_module(nbox)
     done = nbox.run("go", "mod", "download", "-x", "dep.test/dep", flags=[
         "--env", "GOPROXY=https://pkg.test/go", "--env", "GOSUMDB=off", "--env", "GOFLAGS=-mod=mod",
         "--env", f"GOMODCACHE={nbox.proj}/mod"])
@@ -200,7 +229,18 @@ def test_go_modules(nbox, net, registries):
     assert (nbox.proj / "mod/dep.test/dep@v1.0.0/d.go").exists()
 
 
-# --- the company's certificate: O52 ----------------------------------------------------------------------
+@pytest.mark.parametrize("scheme", ["http", "https"])
+def test_go_run(nbox, registries, scheme):
+    """Downloaded, compiled and run, with Go's folders in the home, which nothing was granted of."""
+    nbox.network(internet=["pkg.test"])
+    go_module(nbox)
+    done = nbox.run("go", "run", ".", timeout=200, flags=[
+        "--env", f"GOPROXY={scheme}://pkg.test/go", "--env", "GOSUMDB=off", "--env", "GOFLAGS=-mod=mod"])
+    assert done.rc == 0 and "go-dep" in done.err.splitlines(), done
+    assert not (nbox.home / "go").exists() and not (nbox.home / ".cache").exists()
+
+
+# --- the company's certificate ----------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("granted", [True, False])

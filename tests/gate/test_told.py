@@ -14,7 +14,7 @@ def lines_of_ours(done):
 
 @pytest.mark.parametrize("how", ["http", "https", "git", "noproxy"])
 def test_a_refused_host_is_explained(nbox, how):
-    """O40: whatever the client makes of it, the run says which host, and the line to add."""
+    """Whatever the client makes of it, the run says which host, and the line to add."""
     nbox.network(internet=["pkg.test"])
     words = {"http": ["curl", "-sS", "--max-time", "5", "http://other.test/"],
              "https": ["curl", "-sS", "--max-time", "5", "https://other.test/"],

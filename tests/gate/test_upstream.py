@@ -21,7 +21,7 @@ def box(walled):
 
 
 def test_calls_go_by_the_proxy(box, walled):
-    """O35: with the password, which the program does not see; what is refused never gets there."""
+    """With the password, which the program does not see; what is refused never gets there."""
     box.network(internet=["ok.test"], tcp=[f"ok.test:{zone.RAW}"])
     since = walled.mark()
     done = box.sh("curl -sS --max-time 10 http://ok.test/plain; curl -sS --max-time 10 https://ok.test/tls; "
