@@ -125,13 +125,8 @@ def npm_registry(site, names):
             "name": name, "dist-tags": {"latest": said["version"]}, "versions": {said["version"]: version}}))
 
 
-@pytest.fixture(scope="module")
-def registries():
-    """npm's, pip's and Go's, on pkg.test."""
-    from lab import shared_lab
-    site = shared_lab().folder / "www/pkg.test"
-    npm_registry(site, ["ajv", "fast-deep-equal", "fast-uri", "json-schema-traverse", "require-from-string"])
-    wheel = site / "simple/labdep/labdep-1.0-py3-none-any.whl"
+def pip_index(folder):
+    wheel = folder / "labdep/labdep-1.0-py3-none-any.whl"
     wheel.parent.mkdir(parents=True)
     with zipfile.ZipFile(wheel, "w") as file:
         info = "labdep-1.0.dist-info"
@@ -141,7 +136,10 @@ def registries():
                                        "Tag: py3-none-any\n")
         file.writestr(f"{info}/RECORD", "")
     (wheel.parent / "index.html").write_text(f'<a href="{wheel.name}">{wheel.name}</a>')
-    go = site / "go/dep.test/dep/@v"
+
+
+def go_proxy(folder):
+    go = folder / "dep.test/dep/@v"
     go.mkdir(parents=True)
     (go / "list").write_text("v1.0.0\n")
     (go / "v1.0.0.info").write_text('{"Version":"v1.0.0"}')
@@ -149,6 +147,17 @@ def registries():
     with zipfile.ZipFile(go / "v1.0.0.zip", "w") as file:
         file.writestr("dep.test/dep@v1.0.0/go.mod", "module dep.test/dep\n")
         file.writestr("dep.test/dep@v1.0.0/d.go", 'package dep\n\nconst S = "go-dep"\n')
+
+
+@pytest.fixture
+def registries(net):
+    """npm's, pip's and Go's, on pkg.test: made once for a lab, whichever tests use them."""
+    site = net.folder / "www/pkg.test"
+    if not site.exists():
+        npm_registry(site, ["ajv", "fast-deep-equal", "fast-uri", "json-schema-traverse",
+                            "require-from-string"])
+        pip_index(site / "simple")
+        go_proxy(site / "go")
     return site
 
 
@@ -168,7 +177,7 @@ def test_npm_install(nbox, net, registries):
 def test_npm_install_over_http(nbox, registries):
     """A plain registry; the cache in the home folder is not there yet, and is thrown away."""
     said = (registries / "fast-deep-equal/index.html").read_text().replace("https://", "http://")
-    (registries / "plain").mkdir()
+    (registries / "plain").mkdir(exist_ok=True)
     (registries / "plain/fast-deep-equal").write_text(said)
     nbox.network(internet=["pkg.test"])
     nbox.write("package.json", '{"name":"app","version":"1.0.0"}')
