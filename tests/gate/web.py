@@ -355,7 +355,6 @@ class Web:
     def handle(self, sock, at, kind):
         host = at[0]
         where = f"{host} {at[1]}"
-        self.note(event="accept", at=where)
         try:
             if host in self.odd:
                 return odd(self.odd[host], sock)

@@ -9,6 +9,7 @@ A packet socket on v0 sees everything that leaves: that is how a test knows that
 
 import contextlib
 import ctypes
+import errno
 import json
 import os
 import pathlib
@@ -20,6 +21,7 @@ import struct
 import subprocess
 import sys
 import threading
+import time
 
 sys.path.insert(0, str(pathlib.Path(__file__).parent))
 import nameserver  # noqa: E402
@@ -172,7 +174,7 @@ class World:
         self.folder = pathlib.Path(folder)
         self.options = options
         self.events = open(self.folder / "events", "a", buffering=1)
-        self.lock = threading.Lock()
+        self.lock, self.accepting = threading.Lock(), threading.Lock()
         self.children = []
         self.listeners = selectors.DefaultSelector()
         self.spaces = Namespaces()
@@ -208,16 +210,30 @@ class World:
 
     def accept(self):
         while True:
-            for key, _ in self.listeners.select():
-                handle, kind = key.data
-                try:
-                    sock, _ = key.fileobj.accept()
-                except OSError:
-                    continue
-                sock.setblocking(True)
-                sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
-                at = sock.getsockname()[:2]
-                threading.Thread(target=handle, args=(sock, at, kind), daemon=True).start()
+            ready = self.listeners.select()
+            with self.accepting:
+                for key, _ in ready:
+                    self.take(key)
+
+    def take(self, key):
+        handle, kind = key.data
+        try:
+            sock, _ = key.fileobj.accept()
+        except OSError:
+            return
+        sock.setblocking(True)
+        sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+        at = sock.getsockname()[:2]
+        self.note(event="accept", at=f"{at[0]} {at[1]}")
+        threading.Thread(target=handle, args=(sock, at, kind), daemon=True).start()
+
+    def settle(self):
+        """Waits until every connection that is there has been accepted, and noted."""
+        while True:
+            with self.accepting:
+                if not self.listeners.select(0):
+                    return
+            time.sleep(0.001)
 
     def serve(self):
         site = web.Web(self.note, self.folder, (self.folder / "tls/server.pem",
@@ -253,7 +269,6 @@ class World:
 
     def echo(self, sock, at, kind):
         """Says back what it gets; after the end of it says goodbye."""
-        self.note(event="accept", at=f"{at[0]} {at[1]}")
         total = 0
         with contextlib.suppress(OSError), sock:
             while data := sock.recv(65536):
@@ -263,7 +278,6 @@ class World:
         self.note(event="echoed", at=f"{at[0]} {at[1]}", length=total)
 
     def sink(self, sock, at, kind):
-        self.note(event="accept", at=f"{at[0]} {at[1]}")
         total, start = 0, b""
         with contextlib.suppress(OSError), sock:
             while data := sock.recv(65536):
@@ -272,7 +286,6 @@ class World:
         self.note(event="sunk", at=f"{at[0]} {at[1]}", length=total, start=start.decode("latin1"))
 
     def flood(self, sock, at, kind):
-        self.note(event="accept", at=f"{at[0]} {at[1]}")
         total, block = 0, bytes(65536)
         with contextlib.suppress(OSError), sock:
             while True:
@@ -303,6 +316,7 @@ class World:
         return self.sniffer.packets[since:]
 
     def do_mark(self):
+        self.settle()
         count, self.sniffer.lost = self.sniffer.drain(), 0
         return count
 
