@@ -46,12 +46,17 @@ HELPERS = _find("LNK_HELPERS", "build/gcc/tests/run", "build/tests/run")
 
 def pytest_addoption(parser):
     parser.addoption("--long", action="store_true", help="run the long tests whole")
+    parser.addoption("--soak", type=float, default=60, help="seconds of tests/gate/test_soak.py")
 
 
 def pytest_configure(config):
     # Orphans come to us, so that a process that outlives its run is found by walking our own
     # descendants, whatever it did to its session and group.
     ctypes.CDLL(None, use_errno=True).prctl(PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0)
+    # Under nohup, and in the background of a script, they are ignored, and would be inside too.
+    for number in (signal.SIGHUP, signal.SIGINT, signal.SIGQUIT):
+        if signal.getsignal(number) == signal.SIG_IGN:
+            signal.signal(number, signal.SIG_DFL)
 
 
 def pytest_collection_modifyitems(config, items):

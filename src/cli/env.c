@@ -3,21 +3,36 @@
 #include "base/str.h"
 
 #include <string.h>
+#include <strings.h>
 
 static const char *const passed[] = {
 #define ENV(name)  name,
 #define CERT(name) name,
+#define PROXY(name)
 #include "cli/env.def"
 #undef ENV
 #undef CERT
+#undef PROXY
 };
 
 static const char *const certificates[] = {
 #define ENV(name)
 #define CERT(name) name,
+#define PROXY(name)
 #include "cli/env.def"
 #undef ENV
 #undef CERT
+#undef PROXY
+};
+
+static const char *const proxies[] = {
+#define ENV(name)
+#define CERT(name)
+#define PROXY(name) name,
+#include "cli/env.def"
+#undef ENV
+#undef CERT
+#undef PROXY
 };
 
 struct env_list {
@@ -66,7 +81,19 @@ static bool passes(const char *variable)
 	return false;
 }
 
-static bool add_wanted(struct env_list *list, struct arena *arena, char *const *outside,
+static bool is_proxy(const char *variable)
+{
+	for (size_t i = 0; i < ARRAY_LEN(proxies); i++) {
+		size_t n = strlen(proxies[i]);
+
+		if (name_length(variable) == n && strncasecmp(variable, proxies[i], n) == 0) {
+			return true;
+		}
+	}
+	return false;
+}
+
+static bool add_wanted(struct env_list *list, struct arena *arena, const struct env_config *config,
 		       const char *wanted, struct err *err)
 {
 	const struct origin from = {.flag = "--env"};
@@ -81,9 +108,10 @@ static bool add_wanted(struct env_list *list, struct arena *arena, char *const *
 		set(list, arena, wanted);
 		return true;
 	}
-	for (; *outside != NULL; outside++) {
-		if (all || same_name(*outside, wanted, strlen(wanted))) {
-			set(list, arena, *outside);
+	for (char *const *v = config->outside; *v != NULL; v++) {
+		if (all ? config->plan->net.host_mode || !is_proxy(*v)
+			: same_name(*v, wanted, strlen(wanted))) {
+			set(list, arena, *v);
 		}
 	}
 	return true;
@@ -103,7 +131,7 @@ bool env_make(const struct env_config *config, struct arena *arena, char ***ret_
 	}
 	set(&list, arena, arena_printf(arena, "HOME=%s", config->plan->home));
 	for (size_t i = 0; i < config->nwanted; i++) {
-		if (!add_wanted(&list, arena, config->outside, config->wanted[i], err)) {
+		if (!add_wanted(&list, arena, config, config->wanted[i], err)) {
 			return false;
 		}
 		temp_given = temp_given || str_starts(config->wanted[i], "TMPDIR=");

@@ -130,16 +130,20 @@ void man_environment(FILE *out)
 	static const char *const passed[] = {
 #define ENV(name) name,
 #define CERT(name)
+#define PROXY(name)
 #include "cli/env.def"
 #undef ENV
 #undef CERT
+#undef PROXY
 	};
 	static const char *const certificates[] = {
 #define ENV(name)
 #define CERT(name) name,
+#define PROXY(name)
 #include "cli/env.def"
 #undef ENV
 #undef CERT
+#undef PROXY
 	};
 
 	fputc('\n', out);

@@ -4,6 +4,7 @@
 #include "cli/cli.h"
 #include "cli/env.h"
 #include "cli/flags.h"
+#include "cli/log.h"
 #include "cli/notes.h"
 #include "confine/confine.h"
 #include "confine/placeholder.h"
@@ -245,17 +246,22 @@ static bool start_gate(struct run *r)
 	net.publish.n = r->net.publish.n;
 	net.gate = !net.host_mode && (net.gate || net.publish.n > 0);
 	r->net = net;
-	if (!net.gate || r->given[RUN_DRY_RUN]) {
+	if (r->log != NULL && net.host_mode) {
+		return usage(r, "--log", "calls are not seen with the network of this machine",
+			     "leave it out, or take out network.mode and name the hosts");
+	}
+	if (r->given[RUN_DRY_RUN]) {
 		return true;
 	}
 	if (r->log != NULL) {
-		log = open(r->log, O_WRONLY | O_APPEND | O_CREAT | O_CLOEXEC | O_NOCTTY, 0600);
+		log = log_open(r->log, &r->spec, &r->machine, &r->arena, &failure);
 		if (log < 0) {
-			return usage(r, "--log",
-				     arena_printf(&r->arena, "cannot open %s: %s", r->log,
-						  strerror(errno)),
-				     "name a file that you may write");
+			*err_list_next(r->errs) = failure;
+			return false;
 		}
+	}
+	if (!net.gate) {
+		return true;
 	}
 	struct gate_config config = {.plan = &r->net, .log_fd = log, .envp = environ};
 	if (!gate_start(&config, &r->gate, &failure)) {

@@ -25,7 +25,8 @@ struct side {
 };
 
 struct call_http {
-	struct call *call;
+	struct gate *gate;
+	struct call *call; /* gone before this one is, after an upgrade */
 	struct http *http;
 	struct side program, server;
 	bool end_seen;       /* of the program's half; unread bytes may lie before it */
@@ -38,6 +39,7 @@ struct call_http {
 	bool cut;            /* an answer ended in the middle */
 	bool refusal_told;   /* what was no proper request is in the log */
 	bool kept_for_later; /* the timer of CALL_KEPT_MS is running */
+	size_t held;         /* models: its part of gate->bodies */
 };
 
 static void on_program(void *context, int events);
@@ -251,6 +253,28 @@ static void took(int fd, struct side *side, size_t taken, size_t seen)
 	}
 }
 
+/* What the bodies of all calls to models take together is bounded. */
+static void count_memory(struct call_http *h)
+{
+	struct gate *gate = h->gate;
+	struct http_refusal full = {.status = 503, .retry_after = 1};
+	struct verdict v = {.section = h->call->section};
+
+	gate->bodies -= h->held;
+	h->held = http_memory(h->http);
+	gate->bodies += h->held;
+	if (gate->bodies <= GATE_BODIES_MAX || h->held <= GATE_CALL_LATE || h->asking ||
+	    http_state(h->http) != HTTP_GOING) {
+		return;
+	}
+	snprintf(v.why, sizeof(v.why), "other requests to models hold %lu MiB already",
+		 GATE_BODIES_MAX >> 20);
+	snprintf(v.hint, sizeof(v.hint), "send fewer large ones at once");
+	set_refusal(&full, full.status, &v);
+	call_tell(h->call, &v, NULL, NULL, NULL);
+	http_refuse(h->http, &full);
+}
+
 static bool read_program(struct call_http *h)
 {
 	unsigned char buf[PIECE];
@@ -265,6 +289,9 @@ static bool read_program(struct call_http *h)
 
 		took(fd, &h->program, taken, (size_t)n);
 		tell_improper(h);
+		if (h->call->how == GATE_MODEL) {
+			count_memory(h);
+		}
 		return taken > 0;
 	}
 	if (n == 0) {
@@ -562,6 +589,7 @@ static struct call_http *http_make(struct call *call)
 	};
 
 	if (h != NULL) {
+		h->gate = call->gate;
 		h->call = call;
 		h->program.writable = true;
 		h->http = http_new(&config);
@@ -582,6 +610,7 @@ void call_http_start(struct call *call)
 void call_http_free(struct call_http *http)
 {
 	if (http != NULL) {
+		http->gate->bodies -= http->held;
 		event_fd_free(http->server.event);
 		http_free(http->http);
 		free(http);

@@ -1,6 +1,6 @@
 /* Inside gate/ only: what client.c and the gate's main.c say to each other over the control socket
- * (SOCK_SEQPACKET, one message each). Both are programs of one build, which the first message
- * shows, so that structs without pointers may pass as they are. */
+ * (SOCK_SEQPACKET, one message each). Both are programs of one version, which the first
+ * message shows, so that structs without pointers may pass as they are. */
 #ifndef LNK_GATE_CONTROL_H
 #define LNK_GATE_CONTROL_H
 

@@ -250,7 +250,7 @@ static void make_line(const struct decision *d, struct line *line)
 	if (d->path != NULL) {
 		member(line, "path", d->path, PATH_SHARE);
 	}
-	if (d->allowed && d->port != 0) {
+	if (d->allowed && d->port != 0 && d->method == NULL) {
 		number(line, "sent", d->sent);
 		number(line, "received", d->received);
 	}

@@ -37,7 +37,7 @@ void decisions_free(struct decisions *decisions);
  * A line: {"time": RFC 3339 in UTC, "section": "internet", "lan", "localhost" or null, "host",
  * "port": null of a look-up, "verdict": "allowed" or "refused", "spec": "app.toml:12", "--host" or
  * null; "why" and "hint" of a refusal; "method" and "path" of a request; "sent" and "received" of
- * an allowed call}. Texts that are too long end in "...". */
+ * an allowed call that is not judged request by request}. Texts that are too long end in "...". */
 void decisions_add(struct decisions *decisions, const struct decision *decision);
 
 /* The refusals, most counted first, at most GATE_REFUSALS_MAX; the number of them. `what` is "HOST,

@@ -1,5 +1,5 @@
-/* Inside gate/: the gate's one state, and the limits it holds to. One thread and one libuv loop;
- * libuv's own threads run getaddrinfo and nothing else. */
+/* Inside gate/: the gate's one state, and the limits it holds to. One libuv loop; the resolver's
+ * threads (resolver_inner.h) run getaddrinfo and nothing else. */
 #ifndef LNK_GATE_GATE_H
 #define LNK_GATE_GATE_H
 
@@ -21,6 +21,8 @@
 /* Memory of one call before its first byte is passed on, and after. */
 #define GATE_CALL_EARLY (64UL * 1024UL)
 #define GATE_CALL_LATE  (256UL * 1024UL)
+/* Bodies for model runtimes, which are gathered whole, of all calls together: 503 beyond. */
+#define GATE_BODIES_MAX (128UL * 1024UL * 1024UL)
 /* A ClientHello or a request's head must be complete this long after the call began. */
 #define GATE_FIRST_MS 10000
 
@@ -40,6 +42,7 @@ struct gate {
 	int door;           /* to init, for sockets of --publish */
 	struct call *calls; /* all that are open */
 	unsigned ncalls, max_calls;
+	size_t bodies; /* bytes held by the sessions of models */
 	struct pipes pipes;
 };
 

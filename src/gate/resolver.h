@@ -1,4 +1,4 @@
-/* Names to addresses, outside: getaddrinfo(3) on libuv's threads, so that hosts files, mDNS, VPN
+/* Names to addresses, outside: getaddrinfo(3) on threads of its own, so that hosts files, mDNS, VPN
  * and split DNS work; and the DNS service for the program. */
 #ifndef LNK_GATE_RESOLVER_H
 #define LNK_GATE_RESOLVER_H

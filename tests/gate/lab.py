@@ -95,15 +95,14 @@ class Lab:
 
     # --- running programs --------------------------------------------------------------------------
 
-    def words(self, *argv, cwd="/", far=False, capable=False):
+    def words(self, *argv, cwd="/", far=False):
         """What starts a program in the lab: on this machine, or on the far one. Without
-        capabilities, but for `capable`."""
+        capabilities."""
         net = f"/proc/{self.pid}/task/{self.far_task}/ns/net" if far else f"/proc/{self.pid}/ns/net"
         enter = ["nsenter", f"--net={net}", f"--mount=/proc/{self.pid}/ns/mnt"]
         if not IS_ROOT:
             enter += [f"--user=/proc/{self.pid}/ns/user", "--preserve-credentials"]
-        keep = [] if IS_ROOT or not capable else ["setpriv", "--inh-caps=+all", "--ambient-caps=+all"]
-        return [*enter, *keep, "env", "-C", str(cwd), *map(str, argv)]
+        return [*enter, "env", "-C", str(cwd), *map(str, argv)]
 
     def start(self, *argv, far=False, cwd="/", env=None, ready=None, **kwargs):
         """A server that lives as long as the lab. `ready` is ("near" or "far", address, port)."""

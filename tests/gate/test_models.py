@@ -1,11 +1,13 @@
 """[localhost] models: a stand-in (web.Models) that speaks as Ollama and as OpenAI's servers do."""
 
 import json
+import re
 import statistics
+import subprocess
 
 import pytest
 
-from lab import nbox, net, zone
+from lab import gate_of, nbox, net, wait_until, zone
 
 WATCH = """
 import http.client, json, sys, time
@@ -117,3 +119,58 @@ def test_no_runtime_there(nbox):
                            {"do": "http", "host": "localhost", "port": 12999}):
         assert said.get("error") or said["value"]["status"] in (0, 502), said
         assert said["ms"] < 1000
+
+
+HOLD = """
+import socket, sys
+socks = []
+for i in range(24):
+    s = socket.create_connection(("127.0.0.1", 11434))
+    s.settimeout(10)
+    s.sendall(b"POST /api/generate HTTP/1.1\\r\\nHost: localhost\\r\\nContent-Length: 31000000\\r\\n\\r\\n")
+    try:
+        for _ in range(30):
+            s.sendall(b" " * 1000000)
+    except OSError:
+        pass
+    socks.append(s)
+print("held", flush=True)
+sys.stdin.readline()
+said = []
+for s in socks:
+    s.setblocking(False)
+    try:
+        said.append(s.recv(100)[9:12].decode())
+    except OSError:
+        said.append("none")
+print(" ".join(said), flush=True)
+sys.stdin.readline()
+for s in socks:
+    s.close()
+print("closed", flush=True)
+sys.stdin.readline()
+"""
+
+
+def test_bodies_of_all_calls_are_bounded(nbox):
+    """One after the other sends the beginning of a large body and waits: 503 for those beyond."""
+    nbox.network(models=[zone.LOCAL_MODEL])
+    process = nbox.start("/usr/bin/python3", "-c", HOLD, stdin=subprocess.PIPE)
+    try:
+        assert process.stdout.readline() == "held\n"
+        gate = gate_of(process.pid)
+        rss = int(re.search(r"RssAnon:\s+(\d+)", open(f"/proc/{gate}/status").read())[1])
+        process.stdin.write("\n")
+        process.stdin.flush()
+        said = process.stdout.readline().split()
+        assert rss < 180_000, rss
+        assert said.count("none") >= 2 and said.count("503") + said.count("none") == 24 and "503" in said, said
+        process.stdin.write("\n")
+        process.stdin.flush()
+        assert process.stdout.readline() == "closed\n"
+        # What was held is free again.
+        assert wait_until(lambda: int(re.search(r"RssAnon:\s+(\d+)",
+                                                open(f"/proc/{gate}/status").read())[1]) < 20_000)
+    finally:
+        process.kill()
+        process.communicate()

@@ -133,3 +133,40 @@ def test_the_gate_starts_only_where_something_is_granted(nbox):
                    f"curl -sS --max-time 3 http://{zone.OK}/; curl -sS --max-time 3 http://127.0.0.1:{zone.LOCAL_WEB}/")
     assert done.out == "", done
     assert done.err.count("lnk: ") <= 3
+
+
+# What the program does to the log's name in the first run, for the second to write through.
+PLANTED = {
+    "file": "rm -f calls.jsonl; ln -s {rc} calls.jsonl",
+    "folder": "rm -rf logs; mkdir logs; ln -s {rc} logs/calls.jsonl",
+    "link to a folder": "rm -rf logs; ln -s {home} logs; ln -s {rc} ../home/calls.jsonl",
+}
+
+
+@pytest.mark.parametrize("how", PLANTED)
+def test_the_log_is_no_way_out(nbox, how):
+    """Words of the program's choice would be appended to a file that the user's shell reads."""
+    nbox.network(internet=["ok.test"])
+    rc = nbox.dir / "profile"
+    rc.write_text("# mine\n")
+    log = nbox.proj / ("calls.jsonl" if how == "file" else "logs/calls.jsonl")
+    nbox.run("sh", "-c", PLANTED[how].format(rc=rc, home=nbox.home))
+    done = nbox.run("curl", "-sS", "http://ok.test/$(id>pwned)", flags=["--log", log])
+    assert done.rc == 125 and done.out == "" and done.said("program writes"), done
+    assert rc.read_text() == "# mine\n" and not (nbox.home / "calls.jsonl").exists()
+    # By a link outside that leads there, too; and a file outside is a file outside.
+    by = nbox.dir / "by"
+    by.symlink_to(nbox.proj)
+    assert nbox.run("true", flags=["--log", by / "new.jsonl"]).rc == 125
+    fine = nbox.run("curl", "-sS", "http://ok.test/", flags=["--log", nbox.dir / "calls.jsonl"])
+    assert fine.rc == 0 and (nbox.dir / "calls.jsonl").read_text().count("\n") >= 1, fine
+
+
+def test_a_log_of_nothing(nbox):
+    """No network: there is nothing to log. The host's network: calls are not seen at all."""
+    nbox.network()
+    assert nbox.run("true", flags=["--log", nbox.dir / "none.jsonl"]).rc == 0
+    assert (nbox.dir / "none.jsonl").read_text() == ""
+    done = nbox.run("true", flags=["--log", nbox.dir / "host.jsonl", "--network", "host"])
+    assert done.rc == 125 and done.said("not seen"), done
+    assert not (nbox.dir / "host.jsonl").exists()

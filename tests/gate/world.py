@@ -331,6 +331,23 @@ class World:
                 self.listeners.unregister(key.fileobj)
                 key.fileobj.close()
 
+    def do_descriptors(self, pid):
+        """What a process of the lab holds. Only here is the right to look at the gate's, and by
+        pidfd_getfd(2) alone: /proc shows what belongs to root, whom the lab does not know."""
+        libc, pidfd = ctypes.CDLL(None, use_errno=True), os.pidfd_open(pid)
+        with open(f"/proc/{pid}/status") as file:
+            size = next(int(line.split()[1]) for line in file if line.startswith("FDSize"))
+        found = []
+        for number in range(size):
+            fd = libc.syscall(438, pidfd, number, 0)
+            if fd >= 0:
+                found.append(os.readlink(f"/proc/self/fd/{fd}"))
+                os.close(fd)
+            elif ctypes.get_errno() != errno.EBADF:
+                raise OSError(ctypes.get_errno(), "pidfd_getfd")
+        os.close(pidfd)
+        return found
+
     def do_hello(self):
         return {"pid": os.getpid(), "far_task": self.spaces.far_task}
 

@@ -26,6 +26,18 @@ def test_env_flag_passes_names_and_values(box):
     assert {"MY_FLAG=on", "OTHER=two", "GITHUB_TOKEN=t"} <= set(everything.lines), everything
 
 
+def test_all_of_the_environment_but_the_way_out(box):
+    """A proxy is the gate's to call: inside it would be a host that is closed."""
+    env = {"HTTPS_PROXY": "http://proxy:3128", "no_proxy": "a", "HTTPS_PROXYX": "1"}
+    everything = box.run("env", flags=["--env", "*"], env=env)
+    assert "HTTPS_PROXYX=1" in everything.lines and "roxy" not in everything.out.replace("HTTPS_PROXYX", "")
+    assert "no_proxy" not in everything.out, everything
+    named = box.run("env", flags=["--env", "*", "--env", "HTTPS_PROXY"], env=env)
+    assert "HTTPS_PROXY=http://proxy:3128" in named.lines, named
+    host = box.run("env", flags=["--env", "*", "--network", "host"], env=env)
+    assert "no_proxy=a" in host.lines, host
+
+
 SSH = """
 empty=$(find /usr/lib/python3* -name __init__.py -empty -readable | head -n 1)
 mkdir -p "$W/d"; touch "$W/d/50-lab.conf"
