@@ -392,6 +392,7 @@ static bool start(struct run *r, int *ret_status)
 		.keep_fds = r->fds,
 		.nkeep_fds = r->nfds,
 		.door = r->gate.pid > 0 ? r->gate.door : -1,
+		.broker = -1,
 		.outside_fds = outside,
 		.noutside_fds = r->gate.pid > 0 ? ARRAY_LEN(outside) : 0,
 	};

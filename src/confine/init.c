@@ -113,11 +113,14 @@ static bool stage_files(struct init *in, bool two)
 	const struct machine *m = in->config->confine->machine;
 	const struct plan *plan = in->config->confine->plan;
 
-	if (!stage_network(in) || !mounts_build(plan, &in->warden, &in->err) ||
+	if (!stage_network(in) || !mounts_build(plan, &in->warden, in->config->confine->broker, &in->err) ||
 	    !mounts_enter(&in->err)) {
 		return false;
 	}
 	warden_init_mounted(&in->warden);
+	if (in->config->confine->broker >= 0) {
+		close(in->config->confine->broker);
+	}
 	return loader_close(plan, &in->loader_rules, &in->err) &&
 	       (!two || namespaces_inner(m->uid, m->gid, &in->err));
 }

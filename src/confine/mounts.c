@@ -1,6 +1,7 @@
 #include "confine/mounts.h"
 
 #include "base/fd.h"
+#include "base/pass.h"
 #include "base/str.h"
 #include "confine/guardname.h"
 #include "confine/skeleton.h"
@@ -11,8 +12,10 @@
 #include <limits.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/statfs.h>
+#include <sys/un.h>
 
 #ifndef MNT_DETACH
 #define MNT_DETACH 2
@@ -23,12 +26,16 @@
 /* "/run/lnk/own-" and a number. */
 #define KEPT_MAX 32
 
+/* Calls that wait for the broker to take them. */
+#define BROKER_BACKLOG 128
+
 struct builder {
 	struct skeleton skeleton;
 	unsigned kept; /* own files and folders that had to be bound over a system's */
 	bool guarded_ready;
 	bool as_root;
 	struct warden_init *warden;
+	int broker; /* where the broker's listening socket goes */
 	struct err *err;
 };
 
@@ -181,7 +188,8 @@ static bool do_bind(struct builder *b, const struct plan_op *op)
 		bool gone = errno == ENOENT || errno == EACCES;
 		return ((op->flags & PLAN_OPTIONAL) != 0 && gone) || fail(b, op, "open");
 	}
-	uint64_t attr = ATTR_BASE | ((op->flags & PLAN_READ_ONLY) != 0 ? MOUNT_ATTR_RDONLY : 0);
+	uint64_t attr = ATTR_BASE | ((op->flags & PLAN_READ_ONLY) != 0 ? MOUNT_ATTR_RDONLY : 0) |
+			((op->flags & PLAN_NO_LINKS) != 0 ? MOUNT_ATTR_NOSYMFOLLOW : 0);
 	auto_close int mount = sys_open_tree(
 		source, "", OPEN_TREE_CLONE | OPEN_TREE_CLOEXEC | AT_EMPTY_PATH | AT_RECURSIVE);
 	if (mount < 0 || !set_attr(mount, attr, true)) {
@@ -189,6 +197,23 @@ static bool do_bind(struct builder *b, const struct plan_op *op)
 	}
 	return skeleton_attach(&b->skeleton, mount, op->path, S_ISDIR(st.st_mode), true) ||
 	       fail(b, op, "bind");
+}
+
+/* Listens for the programs inside, and leaves the answering to the broker. */
+static bool do_socket(struct builder *b, const struct plan_op *op)
+{
+	struct sockaddr_un name = {.sun_family = AF_UNIX};
+	const char hello = 0;
+	auto_close int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+
+	/* By name below the new root, which is the working folder for as long as it takes. */
+	snprintf(name.sun_path, sizeof(name.sun_path), "%s", op->path + 1);
+	bool ok = fd >= 0 && skeleton_parent(&b->skeleton, op->path) &&
+		  fchdir(b->skeleton.root) == 0 &&
+		  bind(fd, (const struct sockaddr *)&name, sizeof(name)) == 0 &&
+		  listen(fd, BROKER_BACKLOG) == 0 &&
+		  pass_send(b->broker, &hello, sizeof(hello), &fd, 1);
+	return ok || fail(b, op, "listen at");
 }
 
 static bool do_seal(struct builder *b, const struct plan_op *op)
@@ -399,6 +424,8 @@ static bool run_op(struct builder *b, const struct plan *plan, const struct plan
 		return do_bind(b, op);
 	case PLAN_COPY:
 		return do_copy(b, op);
+	case PLAN_SOCKET:
+		return do_socket(b, op);
 	case PLAN_SEAL:
 		return do_seal(b, op);
 	case PLAN_PIN:
@@ -448,10 +475,13 @@ bool mounts_enter(struct err *err)
 	return true;
 }
 
-bool mounts_build(const struct plan *plan, struct warden_init *warden, struct err *err)
+bool mounts_build(const struct plan *plan, struct warden_init *warden, int broker, struct err *err)
 {
-	struct builder b = {
-		.skeleton = {.root = -1}, .warden = warden, .err = err, .as_root = plan->as_root};
+	struct builder b = {.skeleton = {.root = -1},
+			    .warden = warden,
+			    .broker = broker,
+			    .err = err,
+			    .as_root = plan->as_root};
 	mode_t mask = umask(0);
 
 	bool ok = new_root(&b, plan->private_bytes);

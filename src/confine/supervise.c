@@ -109,6 +109,9 @@ static bool start_init(struct supervisor *s)
 	if (s->config->door >= 0) {
 		close(s->config->door);
 	}
+	if (s->config->broker >= 0) {
+		close(s->config->broker);
+	}
 	warden_started_init(&s->warden);
 	return pid > 0;
 }

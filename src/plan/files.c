@@ -365,6 +365,7 @@ static void plan_grants(struct build *b, struct grants *g)
 		} else {
 			op.source = grant->path;
 			op.flags = grant->write ? 0 : PLAN_READ_ONLY;
+			op.flags |= b->options->no_links ? PLAN_NO_LINKS : 0;
 			op.dev = grant->dev;
 			op.ino = grant->ino;
 			if (grant->ino == 0) {

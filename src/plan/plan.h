@@ -19,6 +19,7 @@ enum plan_kind {
 	PLAN_DEVICES, /* null, zero, full, random, urandom, tty, pts, shm, mqueue at /dev */
 	PLAN_BIND,    /* the host's `source` at `path`; PLAN_READ_ONLY; dev/ino are checked */
 	PLAN_COPY,    /* a copy of the host's file `source`, owned by the user, over `path` */
+	PLAN_SOCKET,  /* the broker's listening socket at `path` */
 	PLAN_SEAL,    /* the file system at `path` becomes read only */
 	PLAN_PIN,     /* `path` read only and in its place: a bind of itself */
 	PLAN_ANCHOR,  /* `path`, a folder, in its place though written: a bind of itself */
@@ -34,6 +35,7 @@ enum plan_kind {
 #define PLAN_GUARDED   4U  /* PIN, ANCHOR, COVER: the name is on disk, the warden keeps it */
 #define PLAN_LINK_ONLY 16U /* PIN: of a link; closed when it is found to be anything else */
 #define PLAN_STAND_IN  32U /* PIN, COVER: maybe another run's placeholder stood there */
+#define PLAN_NO_LINKS  64U /* BIND: links in it lead nowhere (mount_setattr(2), nosymfollow) */
 #define PLAN_MISSING   8U  /* guarded: nothing is there yet, a placeholder is made */
 
 /* PLAN_ALLOW's rights, mapped to Landlock's by confine. */
@@ -79,11 +81,25 @@ struct plan {
 	struct net_plan net;    /* as in plan_options */
 };
 
+/* Programs that stand for others in the sandbox: they ask the broker. */
+struct plan_shim {
+	const char *name;   /* in PLAN_SHIMS */
+	struct origin from; /* the line that grants it */
+};
+
+/* Where they lie inside, first on PATH, and where they ask. */
+#define PLAN_SHIMS  "/run/lnk/bin"
+#define PLAN_BROKER "/run/lnk/broker"
+
 struct plan_options {
 	const char *program; /* PROGRAM as given */
 	bool user_namespaces;
 	const char *kept_home;      /* host folder that keeps the private home; NULL: tmpfs */
 	const struct net_plan *net; /* net_plan_make, and --publish */
+	const char *shim;           /* the program that the shims are; NULL: none */
+	const struct plan_shim *shims;
+	size_t nshims;
+	bool no_links; /* links in granted folders lead nowhere: for what runs with a login */
 };
 
 /* The private folders share one tmpfs of a quarter of the machine's memory, this much at most: a

@@ -10,8 +10,8 @@ static const char *const kind_names[PLAN_KIND_COUNT] = {
 	[PLAN_FOLDER] = "folder",   [PLAN_FILE] = "file",     [PLAN_LINK] = "link",
 	[PLAN_PRIVATE] = "private", [PLAN_PROC] = "proc",     [PLAN_DEVICES] = "devices",
 	[PLAN_BIND] = "bind",       [PLAN_COPY] = "copy",     [PLAN_SEAL] = "seal",
-	[PLAN_PIN] = "pin",         [PLAN_ANCHOR] = "anchor", [PLAN_COVER] = "cover",
-	[PLAN_LOADER] = "loader",   [PLAN_ALLOW] = "allow",
+	[PLAN_SOCKET] = "socket",   [PLAN_PIN] = "pin",       [PLAN_ANCHOR] = "anchor",
+	[PLAN_COVER] = "cover",     [PLAN_LOADER] = "loader", [PLAN_ALLOW] = "allow",
 };
 
 static void print_path(const char *path, FILE *out)
@@ -59,6 +59,7 @@ static void print_detail(const struct plan_op *op, FILE *out)
 	}
 	if (op->kind == PLAN_BIND) {
 		fputs((op->flags & PLAN_READ_ONLY) != 0 ? " read only" : " read and write", out);
+		fputs((op->flags & PLAN_NO_LINKS) != 0 ? ", links not followed" : "", out);
 	}
 	if ((op->flags & PLAN_GUARDED) != 0) {
 		fputs((op->flags & PLAN_MISSING) != 0 ? " guarded, placeholder if missing"

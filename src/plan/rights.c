@@ -54,6 +54,9 @@ static void allow_grants(struct build *b, size_t n, unsigned execute)
 			continue;
 		}
 		unsigned rights = LOOK | execute;
+		if (path_within(op->path, PLAN_SHIMS)) {
+			rights = PLAN_MAY_READ | PLAN_MAY_EXECUTE;
+		}
 		if ((op->flags & PLAN_READ_ONLY) == 0) {
 			rights |= PLAN_MAY_WRITE | PLAN_MAY_DEVICE;
 		}

@@ -161,6 +161,26 @@ static void sys_files(struct build *b)
 	}
 }
 
+/* The programs that ask the broker, and where they find it. */
+static void shims(struct build *b)
+{
+	const struct plan_options *o = b->options;
+
+	if (o->nshims == 0) {
+		return;
+	}
+	folder(b, PLAN_SHIMS, 0755);
+	for (size_t i = 0; i < o->nshims; i++) {
+		build_op(b, (struct plan_op){.kind = PLAN_BIND,
+					     .path = arena_printf(b->arena, PLAN_SHIMS "/%s",
+								  o->shims[i].name),
+					     .source = o->shim,
+					     .flags = PLAN_READ_ONLY,
+					     .from = o->shims[i].from});
+	}
+	build_op(b, (struct plan_op){.kind = PLAN_SOCKET, .path = PLAN_BROKER});
+}
+
 void build_system(struct build *b)
 {
 	system_folders(b);
@@ -172,6 +192,7 @@ void build_system(struct build *b)
 	private_folder(b, "/tmp", 01777);
 	private_folder(b, "/var/tmp", 01777);
 	build_op(b, (struct plan_op){.kind = PLAN_LINK, .path = "/var/run", .text = "/run"});
+	shims(b);
 	sys_files(b);
 	etc_files(b);
 	home(b);
