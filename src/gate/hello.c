@@ -76,7 +76,7 @@ static bool server_name(struct cursor data, char ret_name[HOST_MAX])
 
 	return part_of(&data, 2, &list) && data.len == 0 && number(&list, 1, &kind) &&
 	       kind == NAME_HOST && part_of(&list, 2, &name) && list.len == 0 &&
-	       policy_normal_host((const char *)name.p, name.len, ret_name);
+	       host_normal((const char *)name.p, name.len, ret_name);
 }
 
 /* Extensions that are not known pass: GREASE (RFC 8701), ECH, whatever comes next year. */

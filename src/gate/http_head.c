@@ -535,5 +535,5 @@ bool head_authority(const char *s, size_t n, char host[HOST_MAX], uint16_t *ret_
 	    (s[host_len] != ':' || !read_port(s + host_len + 1, n - host_len - 1, ret_port))) {
 		return false;
 	}
-	return policy_normal_host(s, host_len, host);
+	return host_normal(s, host_len, host);
 }

@@ -84,7 +84,7 @@ static const struct origin *name_line(const struct policy *policy, const char *n
 		return NULL;
 	}
 	/* What resolvers take for an address is judged as one, or not at all. */
-	if (policy_ends_in_number(name)) {
+	if (host_ends_in_number(name)) {
 		refuse_number(&r, v);
 		return NULL;
 	}

@@ -4,14 +4,12 @@
 
 #include "base/arena.h"
 #include "plan/netplan.h"
+#include "spec/host.h"
 
 #include <stdbool.h>
 #include <stdint.h>
 
 enum gate_section { GATE_NONE, GATE_INTERNET, GATE_LAN, GATE_LOCALHOST };
-
-/* The longest host name in text form, RFC 1035 section 2.3.4, with the NUL. */
-#define HOST_MAX 254
 
 /* How the bytes of a call are judged. */
 enum gate_how {
@@ -63,14 +61,5 @@ void policy_address(const struct policy *policy, const char *name, uint16_t port
  * policy_address. */
 void policy_refuse_own(const struct policy *policy, const char *name, uint16_t port,
 		       const struct addr *addr, struct verdict *ret_verdict);
-
-/* True when one of the plan's patterns of [internet] or [lan] is `host` or a wildcard over it. */
-bool policy_pattern_matches(const char *pattern, const char *host);
-
-/* Reads a host as it stands in a Host header or a server name into normal form: lower case, one dot
- * at the end dropped, brackets off an IPv6 address. False when it is no host: empty, over 253
- * bytes, labels of 0 or over 63 bytes, other bytes than [a-z0-9_-.], numeric oddities
- * (0177.1, 1.2.3). */
-bool policy_normal_host(const char *s, size_t len, char out[HOST_MAX]);
 
 #endif

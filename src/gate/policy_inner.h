@@ -49,10 +49,6 @@ const struct net_tcp *policy_tcp_host_find(const struct policy *policy, const ch
 const struct net_range *policy_range_find(const struct range_table *table, const struct addr *addr);
 const struct net_port *policy_port_find(const struct policy *policy, uint16_t port);
 
-/* True when inet_aton(3) and browsers would read the last label as a number, so that the whole is
- * an address to them (WHATWG URL, "ends in a number"). `name` in lower case. */
-bool policy_ends_in_number(const char *name);
-
 /* --- refusals: each fills `v` whole, with how GATE_REFUSED ------------------------------- */
 
 /* What stands against a call to `host` (name or address) at `port` (0: a look-up). */

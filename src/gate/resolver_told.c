@@ -14,7 +14,7 @@ void told_start(struct told *told)
 
 	memset(told, 0, sizeof(*told));
 	if (gethostname(host, sizeof(host) - 1) == 0 && (dot = strchr(host, '.')) != NULL) {
-		(void)policy_normal_host(dot + 1, strlen(dot + 1), told->domain);
+		(void)host_normal(dot + 1, strlen(dot + 1), told->domain);
 	}
 }
 

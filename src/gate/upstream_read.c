@@ -149,7 +149,7 @@ static const char *read_address(const char *s, size_t len, struct proxy *proxy)
 	const char *colon = memchr(from, ':', len - (size_t)(from - s));
 	size_t host = colon != NULL ? (size_t)(colon - s) : len;
 
-	if (!policy_normal_host(s, host, proxy->host)) {
+	if (!host_normal(s, host, proxy->host)) {
 		return "its host cannot be read";
 	}
 	if (colon == NULL) {

@@ -1,6 +1,7 @@
 /* Hosts: names, "*.name", "*", address literals and ranges, and which section each belongs to.
  * Names follow RFC 1123 with "_" added, as resolvers take them. */
 #include "base/str.h"
+#include "spec/host.h"
 #include "spec/values_inner.h"
 
 #include <arpa/inet.h>
@@ -81,29 +82,6 @@ static bool port_refused(enum spec_key key, const char *s, size_t len, struct er
 static bool label_char(unsigned char c)
 {
 	return (c >= 'a' && c <= 'z') || (c >= '0' && c <= '9') || c == '-' || c == '_';
-}
-
-/* True when inet_aton() and browsers would read the last label as a number, so that the whole is
- * an address to them (WHATWG URL, "ends in a number"). */
-static bool ends_in_number(const char *name)
-{
-	const char *dot = strrchr(name, '.');
-	const char *last = dot != NULL ? dot + 1 : name;
-
-	if (last[0] == '0' && last[1] == 'x' &&
-	    strspn(last + 2, "0123456789abcdef") == strlen(last + 2)) {
-		return true;
-	}
-	return last[0] != '\0' && strspn(last, "0123456789") == strlen(last);
-}
-
-static bool is_local_name(const char *name)
-{
-	static const char suffix[] = ".localhost";
-	size_t n = strlen(name);
-
-	return str_eq(name, "localhost") ||
-	       (n >= sizeof(suffix) && str_eq(name + n - (sizeof(suffix) - 1), suffix));
 }
 
 /* Checks the labels of a lower-case name without its last dot. */
@@ -367,7 +345,8 @@ static bool slash_host(enum spec_key key, const char *s, size_t len, char *text,
 	struct addr a;
 
 	*slash = '\0';
-	bool address = addr_parse(text, &a) || (ends_in_number(text) && strchr(text, ':') == NULL);
+	bool address =
+		addr_parse(text, &a) || (host_ends_in_number(text) && strchr(text, ':') == NULL);
 	*slash = '/';
 	if (!address) {
 		return url_refused(s, len, err);
@@ -418,10 +397,10 @@ static bool name_host(enum spec_key key, const char *s, size_t len, const char *
 	if (!labels_allowed(name, &why)) {
 		return not_a_host(s, len, why, err);
 	}
-	if (ends_in_number(name)) {
+	if (host_ends_in_number(name)) {
 		return number_refused(s, len, wildcard ? NULL : name, err);
 	}
-	if (is_local_name(name)) {
+	if (host_is_local_name(name)) {
 		return local_refused(key, s, len, err);
 	}
 	*ret_host = text;

@@ -153,8 +153,8 @@ static void check_message(const struct bytes *message, const char *name)
 			if (type == 0) {
 				struct reader host = only_name(data);
 
-				REQUIRE(policy_normal_host((const char *)host.v,
-							   (size_t)(host.end - host.v), found));
+				REQUIRE(host_normal((const char *)host.v,
+						    (size_t)(host.end - host.v), found));
 				names++;
 			}
 		}

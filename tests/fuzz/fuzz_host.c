@@ -51,7 +51,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 
 	REQUIRE(copy != NULL);
 	memcpy(copy, data, size);
-	bool ok = policy_normal_host(copy, size, host);
+	bool ok = host_normal(copy, size, host);
 	free(copy);
 	if (!ok) {
 		REQUIRE(host[0] == '\0');
@@ -63,14 +63,14 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 		REQUIRE(strcmp(address_text(&a, text), host) == 0);
 		if (a.v6) {
 			n = (size_t)snprintf(bracketed, sizeof(bracketed), "[%s]", host);
-			REQUIRE(policy_normal_host(bracketed, n, again));
+			REQUIRE(host_normal(bracketed, n, again));
 		} else {
-			REQUIRE(policy_normal_host(host, n, again));
+			REQUIRE(host_normal(host, n, again));
 		}
 	} else {
 		check_name(host);
-		REQUIRE(policy_normal_host(host, n, again));
-		REQUIRE(policy_pattern_matches(host, host) && policy_pattern_matches("*", host));
+		REQUIRE(host_normal(host, n, again));
+		REQUIRE(host_matches(host, host) && host_matches("*", host));
 	}
 	REQUIRE(strcmp(host, again) == 0);
 	return 0;

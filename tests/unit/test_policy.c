@@ -12,7 +12,7 @@ static const char *normal(const char *s, size_t len, char out[HOST_MAX])
 
 	assert_non_null(exact);
 	memcpy(exact, s, len);
-	bool ok = policy_normal_host(exact, len, out);
+	bool ok = host_normal(exact, len, out);
 	free(exact);
 	return ok ? out : NULL;
 }
@@ -137,7 +137,7 @@ static void patterns(void **state)
 
 	(void)state;
 	for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
-		if (policy_pattern_matches(rows[i].pattern, rows[i].host) != rows[i].matches) {
+		if (host_matches(rows[i].pattern, rows[i].host) != rows[i].matches) {
 			fail_msg("%s %s", rows[i].pattern, rows[i].host);
 		}
 	}

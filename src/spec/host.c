@@ -1,9 +1,10 @@
-/* Host names as they stand in requests and server names, read into the one form that is matched.
- * Every byte is hostile. Names follow RFC 1123 with "_" added, as the spec's do (values_host.c). */
-#include "base/str.h"
-#include "gate/address.h"
-#include "gate/policy_inner.h"
+/* Host names as they stand in requests, server names and URLs, read into the one form that is
+ * matched. Names follow RFC 1123 with "_" added, as the spec's do (values_host.c). */
+#include "spec/host.h"
 
+#include "base/str.h"
+
+#include <arpa/inet.h>
 #include <string.h>
 
 #define LABEL_BYTES_MAX 63
@@ -34,7 +35,7 @@ static bool labels_allowed(const char *name)
 	}
 }
 
-bool policy_ends_in_number(const char *name)
+bool host_ends_in_number(const char *name)
 {
 	const char *dot = strrchr(name, '.');
 	const char *last = dot != NULL ? dot + 1 : name;
@@ -46,10 +47,19 @@ bool policy_ends_in_number(const char *name)
 	return last[0] != '\0' && strspn(last, "0123456789") == strlen(last);
 }
 
+bool host_is_local_name(const char *name)
+{
+	static const char suffix[] = ".localhost";
+	size_t n = strlen(name);
+
+	return str_eq(name, "localhost") ||
+	       (n >= sizeof(suffix) && str_eq(name + n - (sizeof(suffix) - 1), suffix));
+}
+
 /* "[2606:4700::1111]". A mapped address comes out as the IPv4 address that it is. */
 static bool bracketed(const char *s, size_t len, char out[HOST_MAX])
 {
-	char inner[ADDRESS_TEXT_MAX];
+	char inner[INET6_ADDRSTRLEN];
 	struct addr a;
 
 	if (len < 2 || len - 2 >= sizeof(inner) || s[len - 1] != ']' ||
@@ -61,11 +71,10 @@ static bool bracketed(const char *s, size_t len, char out[HOST_MAX])
 	if (!addr_parse(inner, &a)) {
 		return false;
 	}
-	address_text(&a, out);
-	return true;
+	return inet_ntop(a.v6 ? AF_INET6 : AF_INET, a.b, out, HOST_MAX) != NULL;
 }
 
-bool policy_normal_host(const char *s, size_t len, char out[HOST_MAX])
+bool host_normal(const char *s, size_t len, char out[HOST_MAX])
 {
 	struct addr a;
 	size_t n = 0;
@@ -90,14 +99,14 @@ bool policy_normal_host(const char *s, size_t len, char out[HOST_MAX])
 	}
 	out[n] = '\0';
 	bool good = n == len && labels_allowed(out) &&
-		    (!policy_ends_in_number(out) || (!dot && addr_parse(out, &a)));
+		    (!host_ends_in_number(out) || (!dot && addr_parse(out, &a)));
 	if (!good) {
 		out[0] = '\0';
 	}
 	return good;
 }
 
-bool policy_pattern_matches(const char *pattern, const char *host)
+bool host_matches(const char *pattern, const char *host)
 {
 	if (str_eq(pattern, "*") || str_eq(pattern, host)) {
 		return true;
