@@ -97,6 +97,21 @@ static size_t utf8_at(const unsigned char *s, uint32_t *cp)
 	return n;
 }
 
+bool str_is_utf8(const char *s, size_t len)
+{
+	uint32_t cp;
+
+	for (size_t i = 0; i < len;) {
+		size_t n = s[i] != '\0' ? utf8_at((const unsigned char *)s + i, &cp) : 0;
+
+		if (n == 0) {
+			return false;
+		}
+		i += n;
+	}
+	return true;
+}
+
 /* Characters that a terminal acts on or that reorder what stands around them. */
 static bool unprintable(uint32_t cp)
 {

@@ -25,6 +25,9 @@ const char *path_parent(const char *path, struct arena *arena);
  * 64 bytes are as far as their length. */
 size_t str_distance(const char *a, const char *b);
 
+/* True when the `len` bytes at `s` are UTF-8, without NUL. A NUL follows them. */
+bool str_is_utf8(const char *s, size_t len);
+
 /* Copies `s` into `out` (of `cap` bytes, cap > 0) with control characters, bytes that are not
  * UTF-8 and bidirectional controls written as \xNN or \u{N}, so that a hostile name cannot move
  * the cursor. Cut to fit, always NUL-terminated. Returns `out`. */
