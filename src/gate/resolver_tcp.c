@@ -6,6 +6,7 @@
 #include "gate/resolver_inner.h"
 
 #include <errno.h>
+#include <poll.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -219,6 +220,13 @@ static bool end_silent_client(struct dns_service *service)
 	return c != NULL;
 }
 
+static bool somebody_waits(const struct source *source)
+{
+	struct pollfd pollfd = {.fd = source->fd, .events = POLLIN};
+
+	return poll(&pollfd, 1, 0) > 0;
+}
+
 void tcp_ready(struct source *source)
 {
 	struct dns_service *service = source->service;
@@ -233,7 +241,12 @@ void tcp_ready(struct source *source)
 			begin_client(service, fd);
 		} else if (errno == EMFILE || errno == ENFILE || errno == ENOMEM ||
 			   errno == ENOBUFS) {
-			/* Calls may have every descriptor; look-ups must go on. */
+			/* Calls may have every descriptor; look-ups must go on. accept(2) says so
+			 * even when nobody waits: the client that has just come must not end for
+			 * that. */
+			if (!somebody_waits(source)) {
+				return;
+			}
 			if (!end_silent_client(service)) {
 				source_pause(source);
 				return;

@@ -116,6 +116,14 @@ static void test_broken_names(void **state)
 		put16(&p, DNS_IN);
 		assert_int_equal(how_read(&p), DNS_FORMERR);
 	}
+	/* The packet ends where the next label would begin. */
+	for (size_t n = 1; n < 40; n++) {
+		struct packet p = header(RD, 1, 0, 0, 0);
+
+		put(&p, &(unsigned char){(unsigned char)n}, 1);
+		put(&p, longest(), n);
+		assert_int_equal(how_read(&p), DNS_FORMERR);
+	}
 	/* A label of 64 bytes, and names that are one byte too long. */
 	struct packet p = header(RD, 1, 0, 0, 0);
 	put(&p, "\x40", 1);

@@ -188,6 +188,7 @@ static void test_shapes(void **state)
 		{{0x0302, 32, 2, 1}, true},
 		{{0x0303, 1, 0xfffe - 400, 1}, true},
 		{{0x0304, 0, 2, 255}, true},
+		{{0x03ff, 0, 2, 1}, true},
 		{{0x0300, 0, 2, 1}, false},
 		{{0x0200, 0, 2, 1}, false},
 		{{0x0002, 0, 2, 1}, false},
@@ -254,6 +255,22 @@ static void test_lengths_disagree(void **state)
 		put_any(b, HELLO_MAX);
 		assert_int_equal(read_n(b, b->n, name), HELLO_BAD);
 		free(b);
+	}
+}
+
+/* Bytes behind the last extension that are none, or half of one. */
+static void test_half_extensions(void **state)
+{
+	(void)state;
+	for (size_t n = 1; n < 4; n++) {
+		struct bytes *extensions = none();
+
+		put_name(extensions, "ok.test", 7);
+		put(extensions, "\0\0\0", n);
+		struct bytes *message = message_of(extensions);
+		expect_bad_and_free(records_of(message, RECORD_MAX));
+		free(message);
+		free(extensions);
 	}
 }
 
@@ -331,12 +348,12 @@ static void test_alert(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_names),          cmocka_unit_test(test_nul),
-		cmocka_unit_test(test_lists),          cmocka_unit_test(test_no_name),
-		cmocka_unit_test(test_two_extensions), cmocka_unit_test(test_unknown_extensions),
-		cmocka_unit_test(test_shapes),         cmocka_unit_test(test_lengths_disagree),
-		cmocka_unit_test(test_every_byte_cut), cmocka_unit_test(test_clients),
-		cmocka_unit_test(test_alert),
+		cmocka_unit_test(test_names),           cmocka_unit_test(test_nul),
+		cmocka_unit_test(test_lists),           cmocka_unit_test(test_no_name),
+		cmocka_unit_test(test_two_extensions),  cmocka_unit_test(test_unknown_extensions),
+		cmocka_unit_test(test_shapes),          cmocka_unit_test(test_lengths_disagree),
+		cmocka_unit_test(test_half_extensions), cmocka_unit_test(test_every_byte_cut),
+		cmocka_unit_test(test_clients),         cmocka_unit_test(test_alert),
 	};
 
 	return cmocka_run_group_tests_name("hello", tests, NULL, NULL);

@@ -172,6 +172,17 @@ static void test_largest(void **state)
 	}
 }
 
+/* Its length has three bytes, and the first one counts. */
+static void test_much_larger(void **state)
+{
+	struct bytes *b = hello_for("ok.test", 7);
+
+	(void)state;
+	b->v[RECORD_HEADER + 1] = 1;
+	expect_bad_at(b, RECORD_HEADER + 4);
+	free(b);
+}
+
 /* A hello that never ends is over at the latest when HELLO_MAX bytes are there. */
 static void test_endless(void **state)
 {
@@ -202,7 +213,8 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_cut_over_records), cmocka_unit_test(test_bytes_behind),
 		cmocka_unit_test(test_broken_records),   cmocka_unit_test(test_no_hello),
-		cmocka_unit_test(test_largest),          cmocka_unit_test(test_endless),
+		cmocka_unit_test(test_largest),          cmocka_unit_test(test_much_larger),
+		cmocka_unit_test(test_endless),
 	};
 
 	return cmocka_run_group_tests_name("hello records", tests, NULL, NULL);
