@@ -1,6 +1,9 @@
 #include "broker/profiles.h"
 
 #include "base/str.h"
+#include "spec/values.h"
+
+#include <string.h>
 
 static const struct profile profiles[] = {
 #define PROFILE(id, name, depth, abbreviates, help) {PROFILE_##id, name, depth, abbreviates, help},
@@ -56,4 +59,64 @@ const struct profile_row *profile_next(const struct profile *profile, enum profi
 		}
 	}
 	return NULL;
+}
+
+static const char *variable(char *const *envp, const char *name, size_t len)
+{
+	for (; *envp != NULL; envp++) {
+		if (strncmp(*envp, name, len) == 0 && (*envp)[len] == '=') {
+			return *envp + len + 1;
+		}
+	}
+	return NULL;
+}
+
+/* Where a variable of the XDG base directories leads when it is unset; NULL for others. */
+static const char *fallback(const char *name, size_t len, const char *home, struct arena *arena)
+{
+	static const struct {
+		const char *name, *below_home;
+	} known[] = {
+		{"XDG_CONFIG_HOME", ".config"},
+		{"XDG_DATA_HOME", ".local/share"},
+		{"XDG_STATE_HOME", ".local/state"},
+		{"XDG_CACHE_HOME", ".cache"},
+	};
+
+	for (size_t i = 0; i < ARRAY_LEN(known); i++) {
+		if (strlen(known[i].name) == len && memcmp(known[i].name, name, len) == 0) {
+			return value_join(home, known[i].below_home, arena);
+		}
+	}
+	return NULL;
+}
+
+void profile_expand(const struct profile_row *row, const char *home, char *const *envp,
+		    struct arena *arena, struct profile_paths *paths)
+{
+	const char *path = row->words;
+	const char *from;
+	const char *rest;
+	size_t len;
+
+	if (path[0] != '$') {
+		ARENA_PUSH(arena, paths, value_join(home, path + (path[0] == '~' ? 2 : 0), arena));
+		return;
+	}
+	len = strcspn(path + 1, "/");
+	rest = path + 1 + len;
+	from = variable(envp, path + 1, len);
+	if (from == NULL || from[0] != '/') {
+		from = fallback(path + 1, len, home, arena);
+	}
+	while (from != NULL && *from != '\0') {
+		/* A folder's name may hold a colon; only whole values are lists. */
+		size_t n = *rest == '\0' ? strcspn(from, ":") : strlen(from);
+		const char *one = arena_printf(arena, "%.*s%s", (int)n, from, rest);
+
+		if (one[0] == '/') {
+			ARENA_PUSH(arena, paths, value_join("/", one, arena));
+		}
+		from += n + (from[n] == ':' ? 1 : 0);
+	}
 }

@@ -4,6 +4,8 @@
 #ifndef LNK_BROKER_PROFILES_H
 #define LNK_BROKER_PROFILES_H
 
+#include "base/arena.h"
+
 #include <stdbool.h>
 #include <stddef.h>
 
@@ -66,5 +68,17 @@ const struct profile *profile_at(size_t index);
  * last. `profile` NULL: the rows for every tool. */
 const struct profile_row *profile_next(const struct profile *profile, enum profile_kind kind,
 				       const struct profile_row *after);
+
+struct profile_paths {
+	const char **v;
+	size_t n;
+	size_t cap;
+};
+
+/* Adds the paths of a READ or WRITE row for this user to `paths`, absolute and normalised by name:
+ * none when its variable is unset or holds nothing absolute, several when the row is a variable and
+ * that holds several with ":" between. `home` is absolute, `envp` the user's own environment. */
+void profile_expand(const struct profile_row *row, const char *home, char *const *envp,
+		    struct arena *arena, struct profile_paths *paths);
 
 #endif
