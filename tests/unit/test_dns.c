@@ -86,6 +86,26 @@ static void test_names(void **state)
 	assert_int_equal(query.question_len, DNS_QUESTION_MAX);
 }
 
+static void test_every_byte(void **state)
+{
+	static const char fine[] = "abcdefghijklmnopqrstuvwxyz0123456789-_";
+
+	(void)state;
+	for (unsigned c = 0; c < 256; c++) {
+		struct packet p = header(RD, 1, 0, 0, 0);
+		char text[] = {(char)c, '\0'};
+
+		put(&p, (unsigned char[]){1, (unsigned char)c, 0}, 3);
+		put16(&p, DNS_A);
+		put16(&p, DNS_IN);
+		struct dns_query query = must_read(&p);
+		text[0] = c >= 'A' && c <= 'Z' ? (char)(c + 32) : text[0];
+		text[0] = c == 0 || c == '.' ? '?' : text[0];
+		assert_string_equal(query.name, text);
+		assert_int_equal(query.plain, strchr(fine, text[0]) != NULL);
+	}
+}
+
 static void test_broken_names(void **state)
 {
 	static const struct {
@@ -389,11 +409,11 @@ static void test_reverse(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_question),     cmocka_unit_test(test_names),
-		cmocka_unit_test(test_broken_names), cmocka_unit_test(test_headers),
-		cmocka_unit_test(test_lengths),      cmocka_unit_test(test_edns),
-		cmocka_unit_test(test_bad_edns),     cmocka_unit_test(test_broken_owners),
-		cmocka_unit_test(test_reverse),
+		cmocka_unit_test(test_question),      cmocka_unit_test(test_names),
+		cmocka_unit_test(test_every_byte),    cmocka_unit_test(test_broken_names),
+		cmocka_unit_test(test_headers),       cmocka_unit_test(test_lengths),
+		cmocka_unit_test(test_edns),          cmocka_unit_test(test_bad_edns),
+		cmocka_unit_test(test_broken_owners), cmocka_unit_test(test_reverse),
 	};
 
 	return cmocka_run_group_tests_name("dns", tests, NULL, NULL);
