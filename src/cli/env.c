@@ -117,6 +117,22 @@ static bool add_wanted(struct env_list *list, struct arena *arena, const struct 
 	return true;
 }
 
+/* After all that the user wants: calls of tools by name have to meet the shims. */
+static void add_shims(struct env_list *list, struct arena *arena, const struct env_config *config)
+{
+	const char *path = "/usr/local/bin:/usr/bin:/bin";
+
+	if (config->browser) {
+		set(list, arena, "BROWSER=" PLAN_SHIMS "/xdg-open");
+	}
+	for (size_t i = 0; i < list->n; i++) {
+		path = same_name(list->v[i], "PATH", 4) ? list->v[i] + 5 : path;
+	}
+	if (config->shims) {
+		set(list, arena, arena_printf(arena, "PATH=" PLAN_SHIMS ":%s", path));
+	}
+}
+
 bool env_make(const struct env_config *config, struct arena *arena, char ***ret_envp,
 	      struct err *err)
 {
@@ -141,6 +157,7 @@ bool env_make(const struct env_config *config, struct arena *arena, char ***ret_
 		set(&list, arena, "TMPDIR=/tmp");
 	}
 	set(&list, arena, arena_printf(arena, "PWD=%s", config->plan->cwd));
+	add_shims(&list, arena, config);
 	char *end = NULL;
 	ARENA_PUSH(arena, &list, end);
 	*ret_envp = list.v;

@@ -11,6 +11,8 @@ struct env_config {
 	const char *const *wanted; /* values of --env: NAME, NAME=VALUE or "*" */
 	size_t nwanted;
 	const struct plan *plan;
+	bool shims;   /* PLAN_SHIMS comes first on PATH */
+	bool browser; /* BROWSER is the shim that asks */
 };
 
 /* Makes the program's environment, NULL-terminated, in `arena`. TMPDIR is the private /tmp, PWD the

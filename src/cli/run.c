@@ -375,7 +375,8 @@ static bool start(struct run *r, int *ret_status)
 	struct confine_result result;
 	struct err failure;
 	char **envp;
-	struct env_config env = {environ, r->env.v, r->env.n, &r->plan};
+	struct env_config env = {
+		.outside = environ, .wanted = r->env.v, .nwanted = r->env.n, .plan = &r->plan};
 
 	if (!env_make(&env, &r->arena, &envp, &failure)) {
 		*err_list_next(r->errs) = failure;
@@ -393,6 +394,7 @@ static bool start(struct run *r, int *ret_status)
 		.nkeep_fds = r->nfds,
 		.door = r->gate.pid > 0 ? r->gate.door : -1,
 		.broker = -1,
+		.late = -1,
 		.outside_fds = outside,
 		.noutside_fds = r->gate.pid > 0 ? ARRAY_LEN(outside) : 0,
 	};

@@ -112,6 +112,9 @@ static bool start_init(struct supervisor *s)
 	if (s->config->broker >= 0) {
 		close(s->config->broker);
 	}
+	if (s->config->late >= 0) {
+		close(s->config->late);
+	}
 	warden_started_init(&s->warden);
 	return pid > 0;
 }
@@ -138,7 +141,11 @@ static void mirror_stop(struct supervisor *s)
 {
 	struct wire m = {.kind = WIRE_CONTINUE};
 
-	raise(SIGSTOP);
+	if (s->config->stopped != NULL) {
+		s->config->stopped(s->config->context);
+	} else {
+		raise(SIGSTOP);
+	}
 	wire_send(s->wire, &m);
 }
 

@@ -1,0 +1,410 @@
+#include "cli/toolrun.h"
+
+#include "base/fd.h"
+#include "base/str.h"
+#include "broker/profiles.h"
+#include "cli/env.h"
+#include "confine/confine.h"
+#include "confine/late.h"
+#include "plan/plan.h"
+#include "spec/values.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/prctl.h>
+#include <sys/socket.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+/* --- the tool's own paths and variables ---------------------------------------------------- */
+
+/* The tool's own paths: those of its entry, and its profile's. */
+static void own_paths(const struct toolrun *run, const struct tool *tool, bool write,
+		      struct arena *arena, struct profile_paths *paths)
+{
+	const struct tool_list *entry = write ? &tool->write : &tool->read;
+
+	for (size_t i = 0; i < entry->n; i++) {
+		ARENA_PUSH(arena, paths, entry->v[i]);
+	}
+	const struct profile_row *row = NULL;
+	while (tool->profile != NULL &&
+	       (row = profile_next(tool->profile, write ? PROFILE_WRITE : PROFILE_READ, row)) !=
+		       NULL) {
+		profile_expand(row, run->machine->home.name, run->outside, arena, paths);
+	}
+}
+
+/* --- arguments ----------------------------------------------------------------------------- */
+
+static bool leads_to(const char *word, const char *cwd, const struct profile_paths *own,
+		     struct arena *arena)
+{
+	struct path_info at, target;
+	struct err ignored;
+
+	if (strncmp(word, "file://", 7) == 0) {
+		word += 7;
+	}
+	const char *name = value_join(cwd, word, arena);
+	bool found = resolve_path(name, arena, &at, &ignored);
+	for (size_t i = 0; i < own->n; i++) {
+		if (path_within(name, own->v[i]) ||
+		    (found && (path_within(at.real, own->v[i]) ||
+			       (resolve_path(own->v[i], arena, &target, &ignored) &&
+				path_within(at.real, target.real))))) {
+			return true;
+		}
+	}
+	return false;
+}
+
+static bool word_leads(const char *word, const char *home, const char *cwd,
+		       const struct profile_paths *own, struct arena *arena)
+{
+	const char *equals = strchr(word, '=');
+
+	if (word[0] == '~' && (word[1] == '/' || word[1] == '\0')) {
+		word = arena_printf(arena, "%s%s", home, word + 1);
+	}
+	return leads_to(word, cwd, own, arena) ||
+	       (equals != NULL && equals[1] != '\0' &&
+		word_leads(equals + 1, home, cwd, own, arena)) ||
+	       (word[0] == '@' && word[1] != '\0' && leads_to(word + 1, cwd, own, arena)) ||
+	       (word[0] == '-' && word[1] != '-' && word[1] != '\0' && word[2] != '\0' &&
+		leads_to(word + 2, cwd, own, arena));
+}
+
+bool toolrun_words(const struct toolrun *run, const struct tool *tool, const char *cwd,
+		   char *const *argv, struct arena *arena, const char **ret_word)
+{
+	struct profile_paths own = {NULL, 0, 0};
+	const char *from = value_join("/", cwd, arena);
+
+	own_paths(run, tool, false, arena, &own);
+	own_paths(run, tool, true, arena, &own);
+	for (size_t i = 1; argv[0] != NULL && argv[i] != NULL; i++) {
+		if (word_leads(argv[i], run->machine->home.name, from, &own, arena)) {
+			*ret_word = argv[i];
+			return false;
+		}
+	}
+	return true;
+}
+
+/* --- the tool's spec ----------------------------------------------------------------------- */
+
+static void add_items(const struct profile_paths *paths, const struct origin *from,
+		      struct arena *arena, struct spec_value *value)
+{
+	/* A list of its own: the other one's room may be shared with the sandbox's spec. */
+	struct spec_value grown = {.set = value->set, .from = value->from};
+
+	for (size_t i = 0; i < value->n; i++) {
+		ARENA_PUSH(arena, &grown, value->v[i]);
+	}
+	for (size_t i = 0; i < paths->n; i++) {
+		struct spec_item item = {.text = paths->v[i], .path = paths->v[i], .from = *from};
+
+		ARENA_PUSH(arena, &grown, item);
+		grown.set = true;
+	}
+	*value = grown;
+}
+
+static void set_text(enum spec_key key, const char *text, const struct origin *from,
+		     struct arena *arena, struct spec *spec)
+{
+	struct spec_value value = {.set = true, .from = *from};
+	struct spec_item item = {.text = text, .path = text, .from = *from};
+
+	ARENA_PUSH(arena, &value, item);
+	spec->value[key] = value;
+}
+
+/* The sandbox's files and hidden paths, and the tool's own paths; no dot files to write; any
+ * program, this machine's network. */
+static void make_spec(const struct toolrun *run, const struct tool *tool, struct arena *arena,
+		      struct spec *ret_spec)
+{
+	const struct origin from = {.flag = tool->name};
+	struct spec spec = *run->spec;
+	struct profile_paths read = {NULL, 0, 0}, write = {NULL, 0, 0};
+
+	for (size_t key = 0; key < SPEC_KEY_COUNT; key++) {
+		if (spec_keys[key].section != SPEC_SECTION_FILES) {
+			spec.value[key] = (struct spec_value){.set = false};
+		}
+	}
+	spec.value[SPEC_FILES_WRITE_DOT_FILES] = (struct spec_value){.set = false};
+	own_paths(run, tool, false, arena, &read);
+	own_paths(run, tool, true, arena, &write);
+	ARENA_PUSH(arena, &read, tool->program);
+	/* Files that are not there yet cannot be written, and a run must not fail for them. */
+	struct profile_paths there = {NULL, 0, 0};
+	for (size_t i = 0; i < write.n; i++) {
+		struct path_info at;
+		struct err ignored;
+
+		if (resolve_path(write.v[i], arena, &at, &ignored) && at.exists) {
+			ARENA_PUSH(arena, &there, write.v[i]);
+		}
+	}
+	add_items(&read, &from, arena, &spec.value[SPEC_FILES_READ]);
+	add_items(&there, &from, arena, &spec.value[SPEC_FILES_WRITE]);
+	set_text(SPEC_COMMANDS_ALLOW, "*", &from, arena, &spec);
+	set_text(SPEC_NETWORK_MODE, "host", &from, arena, &spec);
+	*ret_spec = spec;
+}
+
+/* --- its environment ----------------------------------------------------------------------- */
+
+static void variables(const struct profile *profile, struct arena *arena,
+		      struct profile_paths *wanted)
+{
+	const struct profile_row *row = NULL;
+
+	while ((row = profile_next(profile, PROFILE_ENV, row)) != NULL) {
+		ARENA_PUSH(arena, wanted, row->words);
+	}
+}
+
+static void settings(const struct profile *profile, struct arena *arena,
+		     struct profile_paths *wanted)
+{
+	const struct profile_row *row = NULL;
+
+	while ((row = profile_next(profile, PROFILE_SET, row)) != NULL) {
+		const char *pair = arena_printf(arena, "%s=%s", row->words, row->value);
+
+		ARENA_PUSH(arena, wanted, pair);
+	}
+}
+
+/* What is set comes last: it holds whatever the user has. */
+static bool make_env(const struct toolrun *run, const struct tool *tool, const struct plan *plan,
+		     struct arena *arena, char ***ret_envp, struct err *err)
+{
+	struct profile_paths wanted = {NULL, 0, 0};
+
+	variables(NULL, arena, &wanted);
+	if (tool->profile != NULL) {
+		variables(tool->profile, arena, &wanted);
+	}
+	for (size_t i = 0; i < tool->env.n; i++) {
+		ARENA_PUSH(arena, &wanted, tool->env.v[i]);
+	}
+	settings(NULL, arena, &wanted);
+	if (tool->profile != NULL) {
+		settings(tool->profile, arena, &wanted);
+	}
+	const struct env_config config = {
+		.outside = run->outside, .wanted = wanted.v, .nwanted = wanted.n, .plan = plan};
+	return env_make(&config, arena, ret_envp, err);
+}
+
+/* --- running it ---------------------------------------------------------------------------- */
+
+/* Descriptors of the tool's supervisor. */
+#define OWN_LATE   3
+#define OWN_STATUS 4
+
+/* What the tool's own supervisor tells. */
+struct told {
+	enum { TOLD_STOPPED = 1, TOLD_ENDED, TOLD_FAILED } kind;
+	int status;
+	struct err err;
+};
+
+static void stopped(void *context)
+{
+	const struct told told = {.kind = TOLD_STOPPED};
+	char go;
+
+	(void)context;
+	/* Woken by toolrun_continue, or by the end of who called. */
+	if (send(OWN_STATUS, &told, sizeof(told), MSG_NOSIGNAL) == (ssize_t)sizeof(told)) {
+		while (recv(OWN_STATUS, &go, 1, 0) < 0 && errno == EINTR) {
+		}
+	}
+}
+
+static bool make_plan(const struct toolrun *run, const struct tool *tool, struct machine *machine,
+		      struct facts *facts, struct plan *plan, struct arena *arena, struct err *err)
+{
+	static struct spec spec;
+	static struct err_list errs;
+	static const struct net_plan net = {.host_mode = true};
+	const struct facts_wanted wanted = {.program = tool->program};
+	const struct plan_options options = {
+		.program = tool->program, .net = &net, .no_links = true};
+
+	make_spec(run, tool, arena, &spec);
+	*machine = *run->machine;
+	machine->cwd = machine->home;
+	if (!facts_gather(&spec, machine, &wanted, arena, facts, err)) {
+		return false;
+	}
+	if (!plan_make(&spec, facts, &options, arena, plan, &errs)) {
+		*err = errs.v[0];
+		return false;
+	}
+	return true;
+}
+
+/* In the tool's supervisor. */
+static bool confine(const struct toolrun *run, const struct tool *tool, int *ret_status,
+		    struct err *err)
+{
+	static const int own[] = {OWN_STATUS};
+	static struct machine machine;
+	static struct facts facts;
+	static struct plan plan;
+	struct arena arena = {NULL};
+	struct confine_result result;
+	char *argv[] = {arena_strdup(&arena, tool->program), NULL};
+	char **envp;
+
+	if (!make_plan(run, tool, &machine, &facts, &plan, &arena, err) ||
+	    !make_env(run, tool, &plan, &arena, &envp, err)) {
+		return false;
+	}
+	const struct confine_config config = {
+		.plan = &plan,
+		.machine = &machine,
+		.landlock_abi = facts.kernel.landlock_abi,
+		.argv = argv,
+		.envp = envp,
+		.path = machine.path,
+		.door = -1,
+		.broker = -1,
+		.late = OWN_LATE,
+		.stopped = stopped,
+		.outside_fds = own,
+		.noutside_fds = ARRAY_LEN(own),
+	};
+	bool ok = confine_run(&config, &result, err);
+	*ret_status = result.status;
+	return ok;
+}
+
+static void __attribute__((noreturn))
+supervise(const struct toolrun *run, const struct tool *tool, pid_t parent)
+{
+	static struct told told;
+
+	setpgid(0, 0);
+	if (prctl(PR_SET_PDEATHSIG, SIGKILL) < 0 || getppid() != parent) {
+		_exit(EXIT_FAILURE);
+	}
+	prctl(PR_SET_NAME, "lnk-tool");
+	told.kind = confine(run, tool, &told.status, &told.err) ? TOLD_ENDED : TOLD_FAILED;
+	send(OWN_STATUS, &told, sizeof(told), MSG_NOSIGNAL);
+	_exit(EXIT_SUCCESS);
+}
+
+/* Descriptors of whoever forked us, which the tool has no business with, are closed; 0 to 2 lead
+ * nowhere until somebody calls. The two sockets become 3 and 4. */
+static bool keep_only(int late, int status)
+{
+	int null = open("/dev/null", O_RDWR | O_CLOEXEC);
+	int high[2] = {fcntl(late, F_DUPFD_CLOEXEC, 8), fcntl(status, F_DUPFD_CLOEXEC, 8)};
+
+	if (null < 0 || high[0] < 0 || high[1] < 0) {
+		return false;
+	}
+	for (int fd = 0; fd < 3; fd++) {
+		if (dup2(null, fd) < 0) {
+			return false;
+		}
+	}
+	return dup3(high[0], OWN_LATE, O_CLOEXEC) >= 0 &&
+	       dup3(high[1], OWN_STATUS, O_CLOEXEC) >= 0 &&
+	       close_range(OWN_STATUS + 1, ~0U, 0) == 0;
+}
+
+bool toolrun_start(const struct toolrun *run, const struct tool *tool, struct toolrun_process *ret)
+{
+	int late[2], status[2];
+
+	*ret = (struct toolrun_process){.pid = -1, .late = -1, .status = -1};
+	if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, late) < 0) {
+		return false;
+	}
+	if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, status) < 0) {
+		close(late[0]);
+		close(late[1]);
+		return false;
+	}
+	pid_t parent = getpid();
+	pid_t pid = fork();
+	if (pid == 0) {
+		if (!keep_only(late[1], status[1])) {
+			_exit(EXIT_FAILURE);
+		}
+		supervise(run, tool, parent);
+	}
+	close(late[1]);
+	close(status[1]);
+	*ret = (struct toolrun_process){.pid = pid, .late = late[0], .status = status[0]};
+	if (pid < 0) {
+		toolrun_end(ret);
+		return false;
+	}
+	/* In both processes: whoever comes first. */
+	setpgid(pid, pid);
+	return true;
+}
+
+bool toolrun_call(struct toolrun_process *process, char *const *argv, const char *cwd,
+		  const int fds[3])
+{
+	bool ok = late_send(process->late, argv, cwd, fds);
+
+	fd_close(&process->late);
+	return ok;
+}
+
+enum toolrun_event toolrun_hear(struct toolrun_process *process, int *ret_status, struct err *err)
+{
+	static struct told told;
+	ssize_t n = recv(process->status, &told, sizeof(told), 0);
+
+	if (n != (ssize_t)sizeof(told)) {
+		err_set(err, ERR_SETUP, 0, "the tool's sandbox was killed");
+		return TOOLRUN_FAILED;
+	}
+	switch (told.kind) {
+	case TOLD_STOPPED:
+		return TOOLRUN_STOPPED;
+	case TOLD_ENDED:
+		*ret_status = told.status;
+		return TOOLRUN_ENDED;
+	case TOLD_FAILED:
+		break;
+	}
+	*err = told.err;
+	return TOOLRUN_FAILED;
+}
+
+void toolrun_continue(struct toolrun_process *process)
+{
+	const char go = 0;
+
+	send(process->status, &go, 1, MSG_NOSIGNAL);
+}
+
+void toolrun_end(struct toolrun_process *process)
+{
+	fd_close(&process->late);
+	fd_close(&process->status);
+	if (process->pid > 0) {
+		kill(process->pid, SIGKILL);
+		while (waitpid(process->pid, NULL, 0) < 0 && errno == EINTR) {
+		}
+	}
+	process->pid = -1;
+}
