@@ -80,6 +80,7 @@ def test_nothing_piles_up(nbox, net, soaking, request):
             continue
         # Another run, whose gate is killed at a moment of its own.
         process, victim = start(nbox)
+        assert tell(process, "true")[-1] == "end 0\n"
         process.stdin.write(rounds(soaking) + "\n")
         process.stdin.flush()
         time.sleep(random.uniform(0.0, 4.0))
