@@ -1,0 +1,294 @@
+/* The broker's own process: takes calls, forks a process for each, keeps count, and ends all of
+ * them. It reads nothing that a shim sends. */
+#include "broker/inner.h"
+
+#include "base/clock.h"
+#include "base/fd.h"
+#include "base/pass.h"
+#include "base/str.h"
+#include "broker/spawn.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <poll.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/signalfd.h>
+#include <sys/socket.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+/* Taken in one round, so that calls that end are noticed however many come. */
+#define ROUND 32
+/* Where the system is short of something, before it is asked again. */
+#define SHORT_MS 20
+/* For calls to end by themselves, tools and all, before they are killed. */
+#define END_MS 2000L
+
+/* --- setting up --------------------------------------------------------------------------- */
+
+/* Out of the terminal's reach, but not out of its session: tools are of the run's job. */
+static bool stand_alone(struct broker *b, pid_t parent)
+{
+	static const int ignored[] = {SIGINT, SIGQUIT, SIGHUP, SIGTSTP, SIGTTIN, SIGTTOU, SIGPIPE};
+	struct sigaction now;
+	sigset_t set;
+
+	spawn_die_with(parent);
+	b->self = getpid();
+	b->group = getpgrp();
+	sigemptyset(&b->ignored);
+	for (int number = 1; number < NSIG; number++) {
+		if (sigaction(number, NULL, &now) == 0 && now.sa_handler == SIG_IGN) {
+			sigaddset(&b->ignored, number);
+		}
+	}
+	for (size_t i = 0; i < ARRAY_LEN(ignored); i++) {
+		signal(ignored[i], SIG_IGN);
+	}
+	signal(SIGTERM, SIG_DFL);
+	signal(SIGCHLD, SIG_DFL);
+	sigemptyset(&set);
+	sigaddset(&set, SIGTERM);
+	sigaddset(&set, SIGCHLD);
+	sigprocmask(SIG_SETMASK, &set, &b->mask);
+	b->signals = signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK);
+	b->terminal = ask_terminal_open();
+	return b->signals >= 0 && setpgid(0, 0) == 0;
+}
+
+/* Where the caller had closed one of 0 to 2, ours may have come to lie there. */
+static int above(int fd)
+{
+	return fd < 0 || fd > 2 ? fd : fcntl(fd, F_DUPFD_CLOEXEC, 3);
+}
+
+static bool null_descriptors(struct broker *b)
+{
+	b->control = above(b->control);
+	b->door = above(b->door);
+	b->log = above(b->config->log_fd);
+	for (size_t i = 0; i < b->config->nclose; i++) {
+		close(b->config->close[i]);
+	}
+	int null = open("/dev/null", O_RDWR | O_CLOEXEC);
+	bool ok = null >= 0;
+	for (int fd = 0; fd <= 2 && ok; fd++) {
+		ok = dup2(null, fd) >= 0;
+	}
+	if (null > 2) {
+		close(null);
+	}
+	return ok;
+}
+
+static bool set_up(struct broker *b, pid_t parent)
+{
+	if (!null_descriptors(b) || !stand_alone(b, parent)) {
+		return false;
+	}
+	b->decided = decided_new(b->config, b->log);
+	b->turn = ask_turn_make();
+	return b->decided != NULL && b->turn >= 0 &&
+	       socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, b->told) == 0;
+}
+
+/* --- calls -------------------------------------------------------------------------------- */
+
+static void take_listener(struct broker *b)
+{
+	char hello[16];
+	size_t n = 0;
+	int fd = -1;
+
+	if (pass_receive(b->door, hello, sizeof(hello), &fd, 1, &n) > 0 && n == 1) {
+		b->listener = fd;
+		fcntl(fd, F_SETFL, fcntl(fd, F_GETFL) | O_NONBLOCK);
+	}
+	/* Without one, the run does not start, and control closes. */
+	fd_close(&b->door);
+}
+
+static void take_call(struct broker *b, int client)
+{
+	if (b->ncalls == BROKER_CALLS_MAX) {
+		handler_send(client, FRAME_ERROR, 126, 0, "1,000 calls are going on already");
+		return;
+	}
+	pid_t pid = fork();
+	if (pid == 0) {
+		spawn_die_with(b->self);
+		handler_main(b, client);
+	}
+	if (pid < 0) {
+		handler_send(client, FRAME_ERROR, 126, 0, "no more processes can be started");
+		return;
+	}
+	b->calls[b->ncalls++] = pid;
+}
+
+static void accept_calls(struct broker *b)
+{
+	for (int i = 0; i < ROUND; i++) {
+		int client = accept4(b->listener, NULL, NULL, SOCK_CLOEXEC);
+
+		if (client < 0 && (errno == EINTR || errno == ECONNABORTED)) {
+			continue;
+		}
+		if (client < 0) {
+			if (errno != EAGAIN) {
+				poll(NULL, 0, SHORT_MS);
+			}
+			return;
+		}
+		take_call(b, client);
+		close(client);
+	}
+}
+
+static void reap(struct broker *b)
+{
+	pid_t pid;
+
+	while ((pid = waitpid(-1, NULL, WNOHANG)) > 0) {
+		for (size_t i = 0; i < b->ncalls; i++) {
+			if (b->calls[i] == pid) {
+				b->calls[i] = b->calls[--b->ncalls];
+				break;
+			}
+		}
+	}
+}
+
+/* One decision of a call; false when there is none. */
+static bool take_decision(struct broker *b)
+{
+	struct broker_decision d;
+	ssize_t n = recv(b->told[0], &d, sizeof(d), MSG_DONTWAIT | MSG_TRUNC);
+
+	if (n == (ssize_t)sizeof(d)) {
+		decided_add(b->decided, &d);
+	}
+	return n > 0;
+}
+
+/* True when the run is over. */
+static bool take_signals(struct broker *b)
+{
+	struct signalfd_siginfo si;
+	bool over = false;
+
+	while (read(b->signals, &si, sizeof(si)) == (ssize_t)sizeof(si)) {
+		over = over || si.ssi_signo == SIGTERM;
+	}
+	reap(b);
+	return over;
+}
+
+/* --- the end ------------------------------------------------------------------------------ */
+
+static void end_calls(struct broker *b)
+{
+	long until = clock_now_ms() + END_MS;
+
+	fd_close(&b->listener);
+	for (size_t i = 0; i < b->ncalls; i++) {
+		kill(b->calls[i], SIGTERM);
+	}
+	while (b->ncalls > 0 && clock_now_ms() < until) {
+		struct pollfd fds[] = {{.fd = b->signals, .events = POLLIN},
+				       {.fd = b->told[0], .events = POLLIN}};
+
+		poll(fds, ARRAY_LEN(fds), SHORT_MS);
+		while (take_decision(b)) {
+		}
+		take_signals(b);
+	}
+	for (size_t i = 0; i < b->ncalls; i++) {
+		kill(b->calls[i], SIGKILL);
+	}
+	while (waitpid(-1, NULL, 0) > 0 || errno == EINTR) {
+	}
+	while (take_decision(b)) {
+	}
+}
+
+static void report(const struct broker *b)
+{
+	static struct broker_report all;
+	static struct broker_told told;
+
+	decided_report(b->decided, &all);
+	told.kind = BROKER_REFUSAL;
+	for (uint32_t i = 0; i < all.n; i++) {
+		told.refusal = all.v[i];
+		if (!pass_send(b->control, &told, sizeof(told), NULL, 0)) {
+			return;
+		}
+	}
+	told.kind = BROKER_REPORTED;
+	told.more = all.more;
+	pass_send(b->control, &told, BROKER_TOLD_HEAD, NULL, 0);
+}
+
+/* True when the supervisor wants the report; false when it is gone. */
+static bool take_order(const struct broker *b)
+{
+	uint32_t kind = 0;
+
+	return recv(b->control, &kind, sizeof(kind), 0) == (ssize_t)sizeof(kind) &&
+	       kind == BROKER_END;
+}
+
+/* Until the run is over. True: the report is wanted. */
+static bool serve(struct broker *b)
+{
+	for (;;) {
+		struct pollfd fds[] = {
+			{.fd = b->control, .events = POLLIN},  {.fd = b->signals, .events = POLLIN},
+			{.fd = b->told[0], .events = POLLIN},  {.fd = b->door, .events = POLLIN},
+			{.fd = b->listener, .events = POLLIN},
+		};
+
+		if (poll(fds, ARRAY_LEN(fds), -1) < 0) {
+			continue;
+		}
+		if (fds[0].revents != 0) {
+			return take_order(b);
+		}
+		if (fds[1].revents != 0 && take_signals(b)) {
+			return false;
+		}
+		for (int i = 0; fds[2].revents != 0 && i < ROUND && take_decision(b); i++) {
+		}
+		if (fds[3].revents != 0) {
+			take_listener(b);
+		}
+		if (fds[4].revents != 0) {
+			accept_calls(b);
+		}
+	}
+}
+
+int broker_main(const struct broker_config *config, int control, int door, pid_t parent)
+{
+	static struct broker b;
+
+	b = (struct broker){.config = config,
+			    .control = control,
+			    .door = door,
+			    .listener = -1,
+			    .signals = -1,
+			    .told = {-1, -1},
+			    .turn = -1,
+			    .terminal = -1};
+	if (!set_up(&b, parent)) {
+		return EXIT_FAILURE;
+	}
+	bool wanted = serve(&b);
+	end_calls(&b);
+	if (wanted) {
+		report(&b);
+	}
+	return EXIT_SUCCESS;
+}
