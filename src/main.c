@@ -13,6 +13,7 @@ struct command {
 static const struct command sandbox_commands[] = {
 	{"run", cli_run},
 	{"spec", cli_spec},
+	{"tool", cli_tool},
 	{"doctor", cli_doctor},
 };
 

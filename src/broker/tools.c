@@ -168,7 +168,7 @@ bool tool_pattern(const char *tool, const char *s, size_t len, struct arena *are
 
 /* --- paths -------------------------------------------------------------------------------- */
 
-static bool path_allowed(const char *path, const struct tools_place *place, struct err *err)
+bool tool_path_check(const char *path, const struct tools_place *place, struct err *err)
 {
 	char shown[VALUE_SHOWN_MAX];
 
@@ -215,7 +215,7 @@ bool tool_path(const char *s, size_t len, const char *folder, const struct tools
 		err_set(err, ERR_SPEC, 0, "the path %s is relative, and to nothing", shown);
 		return err_hint(err, "write it whole, or from your home on: ~/...");
 	}
-	if (!path_allowed(item.path, place, err)) {
+	if (!tool_path_check(item.path, place, err)) {
 		return false;
 	}
 	*ret_path = item.path;

@@ -106,6 +106,10 @@ bool tool_pattern(const char *tool, const char *s, size_t len, struct arena *are
 bool tool_path(const char *s, size_t len, const char *folder, const struct tools_place *place,
 	       struct arena *arena, const char **ret_path, struct err *err);
 
+/* The same of what such a path resolves to: neither the home or what holds it, nor Link's own
+ * folders or what holds them. */
+bool tool_path_check(const char *path, const struct tools_place *place, struct err *err);
+
 /* A variable's name: [A-Za-z_][A-Za-z0-9_]*, at most 128 bytes. */
 bool tool_env_check(const char *s, size_t len, struct err *err);
 
@@ -118,8 +122,9 @@ const struct profile *tool_profile_for(const char *name, const char *program);
  * without a position. */
 bool tool_program_check(const char *path, const struct tools_place *place, struct err *err);
 
-/* What [tools] names: each must have been added, and its program must pass tool_program_check and
- * lie outside of all that the spec lets be written, as must tools.toml itself. Errors have the
+/* What [tools] names: each must have been added; its program must pass tool_program_check and lie
+ * outside of all that the spec lets be written, as must tools.toml itself; what its own paths
+ * resolve to must pass tool_path_check. Errors have the
  * spec's line and the command to run. False when `errs` got at least one. */
 bool tools_check(const struct spec *spec, const struct tools *tools, const struct machine *machine,
 		 struct arena *arena, struct err_list *errs);

@@ -106,6 +106,23 @@ static void never_added(const char *name, struct err *err)
 	}
 }
 
+/* A link may lead elsewhere since the path was given. */
+static bool check_paths(const struct tool *tool, const struct tool_list *paths,
+			const struct machine *machine, const struct tools_place *place,
+			struct arena *arena, struct err *err)
+{
+	for (size_t i = 0; i < paths->n; i++) {
+		struct path_info at;
+
+		if (machine_resolve(machine, paths->v[i], arena, &at, err) &&
+		    tool_path_check(at.real, place, err)) {
+			continue;
+		}
+		return err_wrap(err, "tool %s, %s", tool->name, paths->v[i]);
+	}
+	return true;
+}
+
 /* A tool that the sandbox could change would run whatever the sandbox likes, outside. */
 static bool check_tool(const struct spec *spec, const struct tool *tool,
 		       const struct machine *machine, struct arena *arena, struct err *err)
@@ -118,6 +135,10 @@ static bool check_tool(const struct spec *spec, const struct tool *tool,
 		err_wrap(err, "tool %s", tool->name);
 		return err_hint(err, "tell where it is: lnk sandbox tool add %s --program PATH",
 				tool->name);
+	}
+	if (!check_paths(tool, &tool->read, machine, &place, arena, err) ||
+	    !check_paths(tool, &tool->write, machine, &place, arena, err)) {
+		return false;
 	}
 	item = written(spec, machine, tool->program, arena);
 	if (item != NULL) {

@@ -17,6 +17,9 @@ int cli_run(int argc, char **argv, struct err_list *errs);
 /* lnk sandbox spec [--json] [--os linux|macos] FILE | --keys | --schema */
 int cli_spec(int argc, char **argv, struct err_list *errs);
 
+/* lnk sandbox tool add NAME [FLAG...] | list | show NAME | remove NAME */
+int cli_tool(int argc, char **argv, struct err_list *errs);
+
 /* lnk sandbox doctor */
 int cli_doctor(int argc, char **argv, struct err_list *errs);
 

@@ -80,6 +80,9 @@ static const struct {
 	{"man-commands", man_commands},
 	{"man-environment", man_environment},
 	{"man-guards", man_guards},
+	{"man-tool-flags", man_tool_flags},
+	{"man-tool-keys", man_tool_keys},
+	{"man-profiles", man_profiles},
 };
 
 int cli_completion(int argc, char **argv, struct err_list *errs)

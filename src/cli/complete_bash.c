@@ -15,14 +15,16 @@ static void put_names(enum flags_of of)
 	}
 }
 
-/* run and spec both have it, and its value is the same in both. */
-static bool is_of_run(enum flags_of of, const char *name)
+/* An earlier command has a flag of this name too; its value is the same in both. */
+static bool is_of_earlier(enum flags_of of, const char *name)
 {
 	struct flag_view flag;
 
-	for (size_t i = 0; of == FLAGS_OF_SPEC && flags_at(FLAGS_OF_RUN, i, &flag); i++) {
-		if (str_eq(flag.name, name)) {
-			return true;
+	for (enum flags_of earlier = FLAGS_OF_KEYS; earlier < of; earlier++) {
+		for (size_t i = 0; flags_at(earlier, i, &flag); i++) {
+			if (str_eq(flag.name, name)) {
+				return true;
+			}
 		}
 	}
 	return false;
@@ -34,12 +36,12 @@ static void put_case(enum complete_kind kind, const char *action)
 	struct flag_view flag;
 	unsigned n = 0;
 
-	for (enum flags_of of = FLAGS_OF_KEYS; of <= FLAGS_OF_SPEC; of++) {
+	for (enum flags_of of = FLAGS_OF_KEYS; of <= FLAGS_OF_TOOL; of++) {
 		for (size_t i = 0; flags_at(of, i, &flag); i++) {
 			const struct complete_value *value = complete_value_of(&flag);
 
 			if (flag.metavar != NULL && value->kind == kind &&
-			    !is_of_run(of, flag.name)) {
+			    !is_of_earlier(of, flag.name)) {
 				printf("%s%s", n++ > 0 ? " | " : "\t", flag.name);
 			}
 		}
@@ -53,11 +55,11 @@ static void put_word_cases(void)
 {
 	struct flag_view flag;
 
-	for (enum flags_of of = FLAGS_OF_KEYS; of <= FLAGS_OF_SPEC; of++) {
+	for (enum flags_of of = FLAGS_OF_KEYS; of <= FLAGS_OF_TOOL; of++) {
 		for (size_t i = 0; flags_at(of, i, &flag); i++) {
 			const struct complete_value *value = complete_value_of(&flag);
 
-			if (value->kind == COMPLETE_WORDS) {
+			if (value->kind == COMPLETE_WORDS && !is_of_earlier(of, flag.name)) {
 				printf("\t%s) COMPREPLY=($(compgen -W '%s' -- \"$cur\")) ;;\n",
 				       flag.name, value->words);
 			}
@@ -156,6 +158,26 @@ static void put_spec(void)
 	     "}\n");
 }
 
+static void put_tool(void)
+{
+	puts("_lnk_tool() {\n"
+	     "\tif ((COMP_CWORD == 3)); then\n"
+	     "\t\tCOMPREPLY=($(compgen -W 'add list show remove --help' -- \"$cur\"))\n"
+	     "\telif [[ ${COMP_WORDS[3]} == add ]]; then\n"
+	     "\t\t_lnk_value \"$prev\" && return");
+	fputs("\t\tCOMPREPLY=($(compgen -W '", stdout);
+	put_names(FLAGS_OF_TOOL);
+	puts("' -- \"$cur\"))\n"
+	     "\t\tif ((COMP_CWORD == 4)) && [[ $cur != -* ]]; then\n"
+	     "\t\t\tCOMPREPLY=($(compgen -c -- \"$cur\"))\n"
+	     "\t\tfi\n"
+	     "\telif [[ ${COMP_WORDS[3]} == show || ${COMP_WORDS[3]} == remove ]]; then\n"
+	     "\t\tCOMPREPLY=($(compgen -W "
+	     "\"$(lnk sandbox tool list 2>/dev/null | cut -d' ' -f1)\" -- \"$cur\"))\n"
+	     "\tfi\n"
+	     "}\n");
+}
+
 /* The second words of `lnk sandbox`, or the first words of the others. */
 static void put_commands(bool sandbox)
 {
@@ -177,6 +199,7 @@ void complete_bash(void)
 	put_program();
 	put_run();
 	put_spec();
+	put_tool();
 	puts("_lnk() {\n"
 	     "\tlocal cur=${COMP_WORDS[COMP_CWORD]} prev=${COMP_WORDS[COMP_CWORD - 1]}\n"
 	     "\tCOMPREPLY=()\n"
@@ -197,6 +220,7 @@ void complete_bash(void)
 	     "\t2:completion:*) COMPREPLY=($(compgen -W 'bash zsh fish --help' -- \"$cur\")) ;;\n"
 	     "\t*:sandbox:run) _lnk_run ;;\n"
 	     "\t*:sandbox:spec) _lnk_spec ;;\n"
+	     "\t*:sandbox:tool) _lnk_tool ;;\n"
 	     "\t*:sandbox:doctor) COMPREPLY=($(compgen -W '--help' -- \"$cur\")) ;;\n"
 	     "\tesac\n"
 	     "}\n"

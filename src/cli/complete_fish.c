@@ -84,7 +84,8 @@ static void put_commands(void)
 	puts("complete -c lnk -n '__lnk_words completion' -a 'bash zsh fish'\n"
 	     "complete -c lnk -n '__lnk_words' -l version -d 'print the version'");
 	static const char *const helps[] = {"__lnk_words", "__lnk_words sandbox",
-					    "__lnk_words completion", "__lnk_words sandbox doctor"};
+					    "__lnk_words completion", "__lnk_words sandbox doctor",
+					    "__lnk_words sandbox tool"};
 
 	for (size_t i = 0; i < ARRAY_LEN(helps); i++) {
 		fputs("complete -c lnk -n ", stdout);
@@ -104,6 +105,14 @@ static void put_functions(void)
 	     "function __lnk_in\n"
 	     "    set -l words (commandline -opc)\n"
 	     "    test (count $words) -gt 2; and test \"$words[2..3]\" = \"$argv\"\n"
+	     "end\n\n"
+	     "# A command of `lnk sandbox tool`.\n"
+	     "function __lnk_tool\n"
+	     "    set -l words (commandline -opc)\n"
+	     "    test (count $words) -gt 3; and test \"$words[2..4]\" = \"sandbox tool $argv\"\n"
+	     "end\n\n"
+	     "function __lnk_tools\n"
+	     "    lnk sandbox tool list 2>/dev/null | string replace -r ' .*' ''\n"
 	     "end\n\n"
 	     "# PROGRAM and what follows it, as far as it stands there; false without.\n"
 	     "function __lnk_program\n"
@@ -155,4 +164,10 @@ void complete_fish(void)
 	put_flags(FLAGS_OF_SPEC, "__lnk_in sandbox spec");
 	put_flags(FLAGS_OF_KEYS, "__lnk_in sandbox spec");
 	puts("complete -c lnk -n '__lnk_in sandbox spec' -x -a '(__lnk_specs)'");
+	puts("complete -c lnk -n '__lnk_words sandbox tool' -x -a 'add list show remove'\n"
+	     "complete -c lnk -n '__lnk_words sandbox tool add' -x -a "
+	     "'(__fish_complete_command)'\n"
+	     "complete -c lnk -n '__lnk_words sandbox tool show' -x -a '(__lnk_tools)'\n"
+	     "complete -c lnk -n '__lnk_words sandbox tool remove' -x -a '(__lnk_tools)'");
+	put_flags(FLAGS_OF_TOOL, "__lnk_tool add");
 }

@@ -104,6 +104,26 @@ void complete_zsh(void)
 	put_flags(FLAGS_OF_SPEC);
 	put_flags(FLAGS_OF_KEYS);
 	puts(" \\\n\t\t'1:spec:_files -g \"*.toml(-.)\"'\n}\n");
+	puts("_lnk_tools() {\n"
+	     "\tlocal -a tools=(${${(f)\"$(lnk sandbox tool list 2>/dev/null)\"}%% *})\n"
+	     "\t(($#tools)) && compadd -a tools\n"
+	     "}\n");
+	fputs("_lnk_tool() {\n"
+	      "\tif ((CURRENT == 2)); then\n"
+	      "\t\tcompadd add list show remove\n"
+	      "\t\t_arguments '--help[print the help]'\n"
+	      "\t\treturn\n"
+	      "\tfi\n"
+	      "\tlocal verb=$words[2]\n"
+	      "\tshift words\n"
+	      "\t((CURRENT--))\n"
+	      "\tcase $verb in\n"
+	      "\tadd) _arguments -S",
+	      stdout);
+	put_flags(FLAGS_OF_TOOL);
+	puts(" \\\n\t\t'1:tool: _command_names -e' ;;\n"
+	     "\tshow | remove) _arguments '1:tool:_lnk_tools' ;;\n"
+	     "\tesac\n}\n");
 	/* Not called `commands`: that is a parameter of zsh itself. */
 	fputs("_lnk() {\n"
 	      "\tlocal -a offered\n"
@@ -128,7 +148,7 @@ void complete_zsh(void)
 	     "\t\tshift 2 words\n"
 	     "\t\t((CURRENT -= 2))\n"
 	     "\t\tcase $name in\n"
-	     "\t\trun | spec) _lnk_$name ;;\n"
+	     "\t\trun | spec | tool) _lnk_$name ;;\n"
 	     "\t\tdoctor) _arguments '--help[print the help]' ;;\n"
 	     "\t\tesac\n"
 	     "\tfi\n"

@@ -11,6 +11,25 @@ static const struct flag_view spec_flags[] = {
 #include "cli/spec_flags.def"
 };
 #undef FLAG
+static const struct flag_view tool_flags[] = {
+#define TOOL_KEY(id, name, type, flag, metavar, repeatable, help, example)                         \
+	{flag, metavar, repeatable, help},
+#include "broker/tool_keys.def"
+#undef TOOL_KEY
+	{"--help", NULL, false, "print this help"},
+};
+
+/* Those that can only be given in tools.toml have no flag. */
+static bool tool_flag(size_t index, struct flag_view *ret_flag)
+{
+	for (size_t i = 0; i < ARRAY_LEN(tool_flags); i++) {
+		if (tool_flags[i].name != NULL && index-- == 0) {
+			*ret_flag = tool_flags[i];
+			return true;
+		}
+	}
+	return false;
+}
 
 static bool key_flag(size_t index, struct flag_view *ret_flag)
 {
@@ -33,6 +52,9 @@ bool flags_at(enum flags_of of, size_t index, struct flag_view *ret_flag)
 
 	if (of == FLAGS_OF_KEYS) {
 		return key_flag(index, ret_flag);
+	}
+	if (of == FLAGS_OF_TOOL) {
+		return tool_flag(index, ret_flag);
 	}
 	if (index >= n) {
 		return false;

@@ -1,5 +1,5 @@
 /* The flags of the commands in one view, from the tables of keys (keys.def) and of flags
- * (flags.def, spec_flags.def), for help, completions and man pages. */
+ * (flags.def, spec_flags.def, tool_keys.def), for help, completions and man pages. */
 #ifndef LNK_CLI_FLAGS_H
 #define LNK_CLI_FLAGS_H
 
@@ -10,6 +10,7 @@ enum flags_of {
 	FLAGS_OF_KEYS, /* those that give a key of a spec; run and spec take them */
 	FLAGS_OF_RUN,  /* the others of run */
 	FLAGS_OF_SPEC, /* the others of spec */
+	FLAGS_OF_TOOL, /* those of tool add */
 };
 
 struct flag_view {

@@ -132,6 +132,27 @@ static void help_spec(void)
 	puts("\nMore: lnk-sandbox-spec(1), lnk-sandbox-spec(5)");
 }
 
+static void help_tool(void)
+{
+	puts("  lnk sandbox tool add NAME [FLAG...]\n"
+	     "  lnk sandbox tool list\n"
+	     "  lnk sandbox tool show NAME\n"
+	     "  lnk sandbox tool remove NAME\n");
+	print_text(
+		"A tool is a program of yours that a sandbox may call though it runs outside, "
+		"with your login: a spec with [tools] names = [\"NAME\"] opens it. Here you say "
+		"what it may be called with. For gh, glab, git, npm, docker, kubectl, aws and "
+		"gcloud there are built-in rules; for others give --allow or --any. A tool that is "
+		"there already keeps what it has, and gets what you add.\n");
+	puts("Flags of add; those marked + may be repeated:");
+	print_flags(FLAGS_OF_TOOL);
+	puts("\nA PATTERN is words: 'pr view *' allows `pr view` and all that begins so.\n"
+	     "\nExamples:\n"
+	     "  lnk sandbox tool add gh --allow 'pr create *'\n"
+	     "  lnk sandbox tool add terraform --allow 'plan *' --read ~/.terraformrc\n"
+	     "\nMore: lnk-sandbox-tool(1)");
+}
+
 static void help_doctor(void)
 {
 	print_text(
@@ -160,6 +181,7 @@ static const struct {
 } pages[] = {
 	{"run", help_run},
 	{"spec", help_spec},
+	{"tool", help_tool},
 	{"doctor", help_doctor},
 	{"completion", help_completion},
 };

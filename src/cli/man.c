@@ -1,6 +1,7 @@
 #include "cli/man.h"
 
 #include "base/str.h"
+#include "broker/profiles.h"
 #include "cli/flags.h"
 #include "spec/keys.h"
 
@@ -224,4 +225,116 @@ void man_flags(FILE *out)
 void man_spec_flags(FILE *out)
 {
 	put_flags(out, FLAGS_OF_SPEC);
+}
+
+void man_tool_flags(FILE *out)
+{
+	put_flags(out, FLAGS_OF_TOOL);
+}
+
+void man_tool_keys(FILE *out)
+{
+	enum { STRING, LIST, BOOL };
+	static const char *const types[] = {"a string", "a list of strings", "true or false"};
+	static const struct {
+		const char *name, *help, *example;
+		int type;
+	} keys[] = {
+#define TOOL_KEY(id, name, type, flag, metavar, repeatable, help, example)                         \
+	{name, help, example, type},
+#include "broker/tool_keys.def"
+#undef TOOL_KEY
+	};
+
+	for (size_t i = 0; i < ARRAY_LEN(keys); i++) {
+		fprintf(out, "\n*%s* = %s\n\t", keys[i].name, types[keys[i].type]);
+		put_sentence(out, keys[i].help);
+		fprintf(out, " Example: %s = ", keys[i].name);
+		put_text(out, keys[i].example);
+		fputs(".\n", out);
+	}
+}
+
+/* Rows of one kind in one paragraph: "*word* (why); ..."; nothing when there are none. */
+static void put_rows(FILE *out, const char *head, const struct profile *profile,
+		     enum profile_kind kind)
+{
+	const struct profile_row *row = NULL;
+	bool began = false;
+
+	while ((row = profile_next(profile, kind, row)) != NULL) {
+		fputs(began ? "; *" : "\n\t", out);
+		if (!began) {
+			fprintf(out, "%s: *", head);
+		}
+		put_text(out, row->words);
+		fputc('*', out);
+		if (kind == PROFILE_SET) {
+			fputs(" to \"", out);
+			put_text(out, row->value);
+			fputc('"', out);
+		} else if (row->why != NULL) {
+			fputs(" (", out);
+			put_text(out, row->why);
+			fputc(')', out);
+		}
+		began = true;
+	}
+	fputs(began ? ".\n" : "", out);
+}
+
+/* Options and words that are refused: "*-w*, *--web* after pr|issue (why)". */
+static void put_refused(FILE *out, const char *head, const struct profile *profile,
+			enum profile_kind kind)
+{
+	const struct profile_row *row = NULL;
+	bool began = false;
+
+	while ((row = profile_next(profile, kind, row)) != NULL) {
+		const char *texts[] = {row->letter, row->name, row->value};
+		const char *between = "";
+
+		fprintf(out, began ? "; " : "\n\t%s: ", head);
+		for (size_t i = 0; i < ARRAY_LEN(texts); i++) {
+			if (texts[i] != NULL) {
+				fprintf(out, "%s*", between);
+				put_text(out, texts[i]);
+				fputc('*', out);
+				between = i == 1 ? " " : ", ";
+			}
+		}
+		if (row->words[0] == '^') {
+			fputs(" before the command", out);
+		} else if (row->words[0] != '\0') {
+			fputs(" after ", out);
+			put_text(out, row->words);
+		}
+		fputs(" (", out);
+		put_text(out, row->why);
+		fputc(')', out);
+		began = true;
+	}
+	fputs(began ? ".\n" : "", out);
+}
+
+void man_profiles(FILE *out)
+{
+	const struct profile *profile;
+
+	for (size_t i = 0; (profile = profile_at(i)) != NULL; i++) {
+		fprintf(out, "\n*%s*\n\t", profile->name);
+		put_sentence(out, profile->help);
+		fputc('\n', out);
+		put_rows(out, "Allowed", profile, PROFILE_ALLOW);
+		put_rows(out, "Closed", profile, PROFILE_CLOSED);
+		put_refused(out, "Closed options", profile, PROFILE_REFUSE);
+		put_refused(out, "Closed arguments", profile, PROFILE_WORD);
+		put_rows(out, "Reads", profile, PROFILE_READ);
+		put_rows(out, "Writes", profile, PROFILE_WRITE);
+		put_rows(out, "Gets your variables", profile, PROFILE_ENV);
+		put_rows(out, "Has set", profile, PROFILE_SET);
+	}
+	fputs("\n*every tool*\n\tWith built-in rules or without.\n", out);
+	put_rows(out, "Gets your variables", NULL, PROFILE_ENV);
+	put_rows(out, "Has set", NULL, PROFILE_SET);
 }

@@ -22,4 +22,10 @@ void man_environment(FILE *out);
 /* The guards, what each needs and what stands in for it: for lnk-sandbox-doctor(1). */
 void man_guards(FILE *out);
 
+/* The flags of tool add, what an entry of tools.toml holds, and the built-in rules: for
+ * lnk-sandbox-tool(1). */
+void man_tool_flags(FILE *out);
+void man_tool_keys(FILE *out);
+void man_profiles(FILE *out);
+
 #endif

@@ -95,30 +95,52 @@ void notes_to_look_at(struct confine_result *result)
 	result->nnotes = 0;
 }
 
-void notes_of_gate(const struct gate_report *report, bool died)
+/* What was refused, and what to do instead. */
+static void refused(const char *what, uint32_t count, const char *hint)
 {
 	char safe[4096];
 
+	fprintf(stderr, "lnk: refused: %s", str_printable(what, safe, sizeof(safe)));
+	if (count > 1) {
+		fprintf(stderr, " (%" PRIu32 " times)", count);
+	}
+	if (hint[0] != '\0') {
+		fprintf(stderr, "; %s", str_printable(hint, safe, sizeof(safe)));
+	}
+	fputc('\n', stderr);
+}
+
+static void more_refused(uint32_t more)
+{
+	if (more > 0) {
+		fprintf(stderr, "lnk: refused: %" PRIu32 " more; see --log\n", more);
+	}
+}
+
+void notes_of_gate(const struct gate_report *report, bool died)
+{
 	if (died) {
 		fputs("lnk: warning: the gate ended during the run: every call to the network "
 		      "failed from then on\n",
 		      stderr);
 	}
 	for (uint32_t i = 0; i < report->n; i++) {
-		const struct gate_refusal *r = &report->v[i];
+		refused(report->v[i].what, report->v[i].count, report->v[i].hint);
+	}
+	more_refused(report->more);
+}
 
-		fprintf(stderr, "lnk: refused: %s", str_printable(r->what, safe, sizeof(safe)));
-		if (r->count > 1) {
-			fprintf(stderr, " (%" PRIu32 " times)", r->count);
-		}
-		if (r->hint[0] != '\0') {
-			fprintf(stderr, "; %s", str_printable(r->hint, safe, sizeof(safe)));
-		}
-		fputc('\n', stderr);
+void notes_of_broker(const struct broker_report *report, bool died)
+{
+	if (died) {
+		fputs("lnk: warning: the broker ended during the run: every call of a tool or the "
+		      "browser failed from then on\n",
+		      stderr);
 	}
-	if (report->more > 0) {
-		fprintf(stderr, "lnk: refused: %" PRIu32 " more; see --log\n", report->more);
+	for (uint32_t i = 0; i < report->n; i++) {
+		refused(report->v[i].what, report->v[i].count, report->v[i].hint);
 	}
+	more_refused(report->more);
 }
 
 void notes_at_exit(const struct confine_result *result)

@@ -2,6 +2,7 @@
 #ifndef LNK_CLI_NOTES_H
 #define LNK_CLI_NOTES_H
 
+#include "broker/broker.h"
 #include "confine/confine.h"
 #include "gate/client.h"
 #include "plan/plan.h"
@@ -15,6 +16,9 @@ void notes_to_look_at(struct confine_result *result);
 
 /* When it has ended: what the gate refused, and the line to add; or that the gate itself ended. */
 void notes_of_gate(const struct gate_report *report, bool died);
+
+/* Likewise of the broker. */
+void notes_of_broker(const struct broker_report *report, bool died);
 
 /* When it has ended: what was in the private home and is gone with it. */
 void notes_at_exit(const struct confine_result *result);

@@ -1,6 +1,7 @@
 /* lnk sandbox run: words to spec, spec to plan, plan to confinement; one direction. */
 #include "base/fd.h"
 #include "base/str.h"
+#include "cli/brokers.h"
 #include "cli/cli.h"
 #include "cli/env.h"
 #include "cli/flags.h"
@@ -42,8 +43,10 @@ struct run {
 	bool given[RUN_FLAG_COUNT];
 	char **program;  /* argv of the program */
 	const char *log; /* --log */
+	int log_fd;      /* its file; -1: none */
 	struct net_plan net;
 	struct gate_client gate;
+	struct brokers brokers;
 	struct spec spec;
 	struct machine machine;
 	struct facts facts;
@@ -188,25 +191,6 @@ static bool parse(struct run *r, int argc, char **argv)
 	return true;
 }
 
-/* Sections that this build reads and checks, but cannot carry out. */
-static bool check_available(struct run *r)
-{
-	static const enum spec_section later[] = {SPEC_SECTION_TOOLS, SPEC_SECTION_BROWSER};
-	bool ok = true;
-
-	for (size_t i = 0; i < ARRAY_LEN(later); i++) {
-		if (r->spec.section_set[later[i]]) {
-			struct err *err = err_list_next(r->errs);
-
-			err_set(err, ERR_SPEC, 0, "[%s] is not available in this build",
-				spec_sections[later[i]].name);
-			err_hint(err, "leave it out");
-			ok = err_at(err, &r->spec.section[later[i]]);
-		}
-	}
-	return ok;
-}
-
 static bool read_spec(struct run *r)
 {
 	struct err *err;
@@ -230,8 +214,27 @@ static bool read_spec(struct run *r)
 		.nflags = r->keys.n,
 	};
 	return spec_read(&input, &r->arena, &r->spec, r->errs) &&
-	       (r->spec.file == NULL || refuse_check(&r->spec, &r->machine, &r->arena, r->errs)) &&
-	       check_available(r);
+	       (r->spec.file == NULL || refuse_check(&r->spec, &r->machine, &r->arena, r->errs));
+}
+
+static bool open_log(struct run *r)
+{
+	struct err failure;
+
+	r->log_fd = -1;
+	if (r->log == NULL || r->given[RUN_DRY_RUN]) {
+		return true;
+	}
+	if (r->net.host_mode && r->spec.value[SPEC_TOOLS_NAMES].n == 0 &&
+	    r->spec.value[SPEC_BROWSER_HOSTS].n == 0) {
+		return usage(r, "--log", "calls are not seen with the network of this machine",
+			     "leave it out, or take out network.mode and name the hosts");
+	}
+	r->log_fd = log_open(r->log, &r->spec, &r->machine, &r->arena, &failure);
+	if (r->log_fd < 0) {
+		*err_list_next(r->errs) = failure;
+	}
+	return r->log_fd >= 0;
 }
 
 /* The gate reads the plan and loads its libraries while the rest of the machine is looked at. */
@@ -239,31 +242,19 @@ static bool start_gate(struct run *r)
 {
 	struct net_plan net;
 	struct err failure;
-	auto_close int log = -1;
 
 	net_plan_make(&r->spec, &r->arena, &net);
 	net.publish.v = r->net.publish.v;
 	net.publish.n = r->net.publish.n;
 	net.gate = !net.host_mode && (net.gate || net.publish.n > 0);
 	r->net = net;
-	if (r->log != NULL && net.host_mode) {
-		return usage(r, "--log", "calls are not seen with the network of this machine",
-			     "leave it out, or take out network.mode and name the hosts");
+	if (!open_log(r)) {
+		return false;
 	}
-	if (r->given[RUN_DRY_RUN]) {
+	if (!net.gate || r->given[RUN_DRY_RUN]) {
 		return true;
 	}
-	if (r->log != NULL) {
-		log = log_open(r->log, &r->spec, &r->machine, &r->arena, &failure);
-		if (log < 0) {
-			*err_list_next(r->errs) = failure;
-			return false;
-		}
-	}
-	if (!net.gate) {
-		return true;
-	}
-	struct gate_config config = {.plan = &r->net, .log_fd = log, .envp = environ};
+	struct gate_config config = {.plan = &r->net, .log_fd = r->log_fd, .envp = environ};
 	if (!gate_start(&config, &r->gate, &failure)) {
 		*err_list_next(r->errs) = failure;
 		return false;
@@ -344,15 +335,34 @@ static bool check_descriptors(struct run *r)
 	return true;
 }
 
+/* PROGRAM may be a shim, which is not on this machine's PATH, or not as the same file. */
+static bool is_shim(const struct run *r)
+{
+	for (size_t i = 0; i < r->brokers.shims.n; i++) {
+		if (str_eq(r->brokers.shims.v[i].name, r->program[0])) {
+			return true;
+		}
+	}
+	return false;
+}
+
 static bool make_plan(struct run *r)
 {
-	struct facts_wanted wanted = {.program = r->program[0]};
-	struct plan_options options = {.program = r->program[0],
-				       .user_namespaces = r->given[RUN_USER_NAMESPACES],
-				       .net = &r->net};
 	struct err failure;
 
-	if (!check_descriptors(r) || !kept_home(r, &options.kept_home)) {
+	if (!check_descriptors(r) ||
+	    !brokers_read(&r->spec, &r->machine, environ, &r->arena, &r->brokers, r->errs)) {
+		return false;
+	}
+	const char *program = is_shim(r) ? NULL : r->program[0];
+	struct facts_wanted wanted = {.program = program};
+	struct plan_options options = {.program = program,
+				       .user_namespaces = r->given[RUN_USER_NAMESPACES],
+				       .net = &r->net,
+				       .shim = r->brokers.shim,
+				       .shims = r->brokers.shims.v,
+				       .nshims = r->brokers.shims.n};
+	if (!kept_home(r, &options.kept_home)) {
 		return false;
 	}
 	if (!facts_gather(&r->spec, &r->machine, &wanted, &r->arena, &r->facts, &failure)) {
@@ -375,34 +385,59 @@ static bool start(struct run *r, int *ret_status)
 	struct confine_result result;
 	struct err failure;
 	char **envp;
-	struct env_config env = {
-		.outside = environ, .wanted = r->env.v, .nwanted = r->env.n, .plan = &r->plan};
+	struct env_config env = {.outside = environ,
+				 .wanted = r->env.v,
+				 .nwanted = r->env.n,
+				 .plan = &r->plan,
+				 .shims = r->brokers.shims.n > 0,
+				 .browser = r->brokers.browser};
 
 	if (!env_make(&env, &r->arena, &envp, &failure)) {
 		*err_list_next(r->errs) = failure;
 		return false;
 	}
-	const int outside[] = {r->gate.control, r->gate.pidfd};
+	const int of_gate[] = {r->gate.control, r->gate.pidfd, r->gate.door};
+	if (!brokers_start(&r->brokers, r->log_fd, of_gate,
+			   r->gate.pid > 0 ? ARRAY_LEN(of_gate) : 0, &failure)) {
+		*err_list_next(r->errs) = failure;
+		return false;
+	}
+	int outside[5];
+	size_t noutside = 0;
+	const struct broker_client *broker = &r->brokers.client;
+	if (r->gate.pid > 0) {
+		outside[noutside++] = r->gate.control;
+		outside[noutside++] = r->gate.pidfd;
+	}
+	if (broker->pid > 0) {
+		outside[noutside++] = broker->control;
+		outside[noutside++] = broker->pidfd;
+	}
+	if (r->log_fd >= 0) {
+		outside[noutside++] = r->log_fd;
+	}
 	struct confine_config config = {
 		.plan = &r->plan,
 		.machine = &r->machine,
 		.landlock_abi = r->facts.kernel.landlock_abi,
 		.argv = r->program,
 		.envp = envp,
-		.path = r->machine.path,
+		.path = r->brokers.shims.n > 0
+				? arena_printf(&r->arena, PLAN_SHIMS ":%s", r->machine.path)
+				: r->machine.path,
 		.keep_fds = r->fds,
 		.nkeep_fds = r->nfds,
 		.door = r->gate.pid > 0 ? r->gate.door : -1,
-		.broker = -1,
-		.late = -1,
+		.broker = broker->pid > 0 ? broker->door : -1,
 		.outside_fds = outside,
-		.noutside_fds = r->gate.pid > 0 ? ARRAY_LEN(outside) : 0,
+		.noutside_fds = noutside,
 	};
 	if (!r->given[RUN_QUIET]) {
 		notes_at_start(&r->plan, environ, &r->facts);
 	}
 	bool ok = confine_run(&config, &result, &failure);
 	r->gate.door = -1; /* closed by confine_run */
+	r->brokers.client.door = -1;
 	notes_to_look_at(&result);
 	if (!ok) {
 		gate_explain(r, &failure);
@@ -426,6 +461,18 @@ static void end_gate(struct run *r, bool started)
 	gate_finish(&r->gate, &report, &died);
 	if (started && (died || !r->given[RUN_QUIET])) {
 		notes_of_gate(&report, died);
+	}
+}
+
+/* The same of the broker: of tools and pages. */
+static void end_broker(struct run *r, bool started)
+{
+	static struct broker_report report;
+	bool died;
+
+	broker_finish(&r->brokers.client, &report, &died);
+	if (started && (died || !r->given[RUN_QUIET])) {
+		notes_of_broker(&report, died);
 	}
 }
 
@@ -462,6 +509,7 @@ int cli_run(int argc, char **argv, struct err_list *errs)
 			ok = start(&r, &status);
 		}
 	}
+	end_broker(&r, ok);
 	end_gate(&r, ok);
 	arena_release(&r.arena);
 	return ok ? status : failure_status(errs);

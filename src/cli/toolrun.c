@@ -1,23 +1,13 @@
 #include "cli/toolrun.h"
 
-#include "base/fd.h"
 #include "base/str.h"
 #include "broker/profiles.h"
 #include "cli/env.h"
 #include "confine/confine.h"
-#include "confine/late.h"
 #include "plan/plan.h"
 #include "spec/values.h"
 
-#include <errno.h>
-#include <fcntl.h>
-#include <signal.h>
-#include <stdlib.h>
 #include <string.h>
-#include <sys/prctl.h>
-#include <sys/socket.h>
-#include <sys/wait.h>
-#include <unistd.h>
 
 /* --- the tool's own paths and variables ---------------------------------------------------- */
 
@@ -208,32 +198,9 @@ static bool make_env(const struct toolrun *run, const struct tool *tool, const s
 
 /* --- running it ---------------------------------------------------------------------------- */
 
-/* Descriptors of the tool's supervisor. */
-#define OWN_LATE   3
-#define OWN_STATUS 4
-
-/* What the tool's own supervisor tells. */
-struct told {
-	enum { TOLD_STOPPED = 1, TOLD_ENDED, TOLD_FAILED } kind;
-	int status;
-	struct err err;
-};
-
-static void stopped(void *context)
-{
-	const struct told told = {.kind = TOLD_STOPPED};
-	char go;
-
-	(void)context;
-	/* Woken by toolrun_continue, or by the end of who called. */
-	if (send(OWN_STATUS, &told, sizeof(told), MSG_NOSIGNAL) == (ssize_t)sizeof(told)) {
-		while (recv(OWN_STATUS, &go, 1, 0) < 0 && errno == EINTR) {
-		}
-	}
-}
-
-static bool make_plan(const struct toolrun *run, const struct tool *tool, struct machine *machine,
-		      struct facts *facts, struct plan *plan, struct arena *arena, struct err *err)
+static bool make_plan(const struct toolrun *run, const struct tool *tool, const char *cwd,
+		      struct machine *machine, struct facts *facts, struct plan *plan,
+		      struct arena *arena, struct err *err)
 {
 	static struct spec spec;
 	static struct err_list errs;
@@ -244,8 +211,8 @@ static bool make_plan(const struct toolrun *run, const struct tool *tool, struct
 
 	make_spec(run, tool, arena, &spec);
 	*machine = *run->machine;
-	machine->cwd = machine->home;
-	if (!facts_gather(&spec, machine, &wanted, arena, facts, err)) {
+	if (!resolve_path(value_join("/", cwd, arena), arena, &machine->cwd, err) ||
+	    !facts_gather(&spec, machine, &wanted, arena, facts, err)) {
 		return false;
 	}
 	if (!plan_make(&spec, facts, &options, arena, plan, &errs)) {
@@ -255,156 +222,38 @@ static bool make_plan(const struct toolrun *run, const struct tool *tool, struct
 	return true;
 }
 
-/* In the tool's supervisor. */
-static bool confine(const struct toolrun *run, const struct tool *tool, int *ret_status,
-		    struct err *err)
+bool toolrun(const struct toolrun *run, const struct tool *tool, char *const *argv, const char *cwd,
+	     int *ret_status, struct err *err)
 {
-	static const int own[] = {OWN_STATUS};
 	static struct machine machine;
 	static struct facts facts;
 	static struct plan plan;
 	struct arena arena = {NULL};
 	struct confine_result result;
-	char *argv[] = {arena_strdup(&arena, tool->program), NULL};
+	size_t argc = 0;
 	char **envp;
 
-	if (!make_plan(run, tool, &machine, &facts, &plan, &arena, err) ||
+	if (!make_plan(run, tool, cwd, &machine, &facts, &plan, &arena, err) ||
 	    !make_env(run, tool, &plan, &arena, &envp, err)) {
 		return false;
 	}
+	while (argv[argc] != NULL) {
+		argc++;
+	}
+	char **words = arena_alloc(&arena, (argc + 1) * sizeof(*words));
+	memcpy(words, argv, (argc + 1) * sizeof(*words));
+	words[0] = arena_strdup(&arena, tool->program);
 	const struct confine_config config = {
 		.plan = &plan,
 		.machine = &machine,
 		.landlock_abi = facts.kernel.landlock_abi,
-		.argv = argv,
+		.argv = words,
 		.envp = envp,
 		.path = machine.path,
 		.door = -1,
 		.broker = -1,
-		.late = OWN_LATE,
-		.stopped = stopped,
-		.outside_fds = own,
-		.noutside_fds = ARRAY_LEN(own),
 	};
 	bool ok = confine_run(&config, &result, err);
 	*ret_status = result.status;
 	return ok;
-}
-
-static void __attribute__((noreturn))
-supervise(const struct toolrun *run, const struct tool *tool, pid_t parent)
-{
-	static struct told told;
-
-	setpgid(0, 0);
-	if (prctl(PR_SET_PDEATHSIG, SIGKILL) < 0 || getppid() != parent) {
-		_exit(EXIT_FAILURE);
-	}
-	prctl(PR_SET_NAME, "lnk-tool");
-	told.kind = confine(run, tool, &told.status, &told.err) ? TOLD_ENDED : TOLD_FAILED;
-	send(OWN_STATUS, &told, sizeof(told), MSG_NOSIGNAL);
-	_exit(EXIT_SUCCESS);
-}
-
-/* Descriptors of whoever forked us, which the tool has no business with, are closed; 0 to 2 lead
- * nowhere until somebody calls. The two sockets become 3 and 4. */
-static bool keep_only(int late, int status)
-{
-	int null = open("/dev/null", O_RDWR | O_CLOEXEC);
-	int high[2] = {fcntl(late, F_DUPFD_CLOEXEC, 8), fcntl(status, F_DUPFD_CLOEXEC, 8)};
-
-	if (null < 0 || high[0] < 0 || high[1] < 0) {
-		return false;
-	}
-	for (int fd = 0; fd < 3; fd++) {
-		if (dup2(null, fd) < 0) {
-			return false;
-		}
-	}
-	return dup3(high[0], OWN_LATE, O_CLOEXEC) >= 0 &&
-	       dup3(high[1], OWN_STATUS, O_CLOEXEC) >= 0 &&
-	       close_range(OWN_STATUS + 1, ~0U, 0) == 0;
-}
-
-bool toolrun_start(const struct toolrun *run, const struct tool *tool, struct toolrun_process *ret)
-{
-	int late[2], status[2];
-
-	*ret = (struct toolrun_process){.pid = -1, .late = -1, .status = -1};
-	if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, late) < 0) {
-		return false;
-	}
-	if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, status) < 0) {
-		close(late[0]);
-		close(late[1]);
-		return false;
-	}
-	pid_t parent = getpid();
-	pid_t pid = fork();
-	if (pid == 0) {
-		if (!keep_only(late[1], status[1])) {
-			_exit(EXIT_FAILURE);
-		}
-		supervise(run, tool, parent);
-	}
-	close(late[1]);
-	close(status[1]);
-	*ret = (struct toolrun_process){.pid = pid, .late = late[0], .status = status[0]};
-	if (pid < 0) {
-		toolrun_end(ret);
-		return false;
-	}
-	/* In both processes: whoever comes first. */
-	setpgid(pid, pid);
-	return true;
-}
-
-bool toolrun_call(struct toolrun_process *process, char *const *argv, const char *cwd,
-		  const int fds[3])
-{
-	bool ok = late_send(process->late, argv, cwd, fds);
-
-	fd_close(&process->late);
-	return ok;
-}
-
-enum toolrun_event toolrun_hear(struct toolrun_process *process, int *ret_status, struct err *err)
-{
-	static struct told told;
-	ssize_t n = recv(process->status, &told, sizeof(told), 0);
-
-	if (n != (ssize_t)sizeof(told)) {
-		err_set(err, ERR_SETUP, 0, "the tool's sandbox was killed");
-		return TOOLRUN_FAILED;
-	}
-	switch (told.kind) {
-	case TOLD_STOPPED:
-		return TOOLRUN_STOPPED;
-	case TOLD_ENDED:
-		*ret_status = told.status;
-		return TOOLRUN_ENDED;
-	case TOLD_FAILED:
-		break;
-	}
-	*err = told.err;
-	return TOOLRUN_FAILED;
-}
-
-void toolrun_continue(struct toolrun_process *process)
-{
-	const char go = 0;
-
-	send(process->status, &go, 1, MSG_NOSIGNAL);
-}
-
-void toolrun_end(struct toolrun_process *process)
-{
-	fd_close(&process->late);
-	fd_close(&process->status);
-	if (process->pid > 0) {
-		kill(process->pid, SIGKILL);
-		while (waitpid(process->pid, NULL, 0) < 0 && errno == EINTR) {
-		}
-	}
-	process->pid = -1;
 }

@@ -22,37 +22,15 @@ struct toolrun {
 bool toolrun_words(const struct toolrun *run, const struct tool *tool, const char *cwd,
 		   char *const *argv, struct arena *arena, const char **ret_word);
 
-/* A tool's sandbox, ready for one call. Its process leads a process group of its own, which the
- * tool is in; signals sent to it reach the tool. It ends with the process that started it. */
-struct toolrun_process {
-	pid_t pid;
-	int late;   /* the call goes here; -1 afterwards */
-	int status; /* readable when toolrun_hear has something */
-};
-
-/* Starts it: user, mount, PID, IPC and UTS namespaces of its own; this machine's network; what the
- * sandbox may see (the same hidden paths, links in it lead nowhere, dot files read only) and the
- * tool's own paths; the user's environment. False: no process could be made. */
-bool toolrun_start(const struct toolrun *run, const struct tool *tool,
-		   struct toolrun_process *ret_process);
-
-/* Hands it the one call. `argv[0]` is passed over: the tool's own program runs. `cwd` is a folder
- * as the sandbox names it (hostile); where the tool may not see it, it starts in its private home.
- * The descriptors stay the caller's. False with errno. */
-bool toolrun_call(struct toolrun_process *process, char *const *argv, const char *cwd,
-		  const int fds[3]);
-
-enum toolrun_event {
-	TOOLRUN_ENDED,   /* `ret_status`: the exit status, 128+n of a signal */
-	TOOLRUN_STOPPED, /* it waits for toolrun_continue */
-	TOOLRUN_FAILED,  /* err: it did not start, or its sandbox broke */
-};
-
-/* Waits for the next event. */
-enum toolrun_event toolrun_hear(struct toolrun_process *process, int *ret_status, struct err *err);
-void toolrun_continue(struct toolrun_process *process);
-
-/* Kills what is left of it, reaps it where it is our child, and closes everything. */
-void toolrun_end(struct toolrun_process *process);
+/* Runs the tool with descriptors 0 to 2 as they are and waits for its end: user, mount, PID, IPC
+ * and UTS namespaces of its own; this machine's network; what the sandbox may see (the same hidden
+ * paths, links in it lead nowhere, dot files read only) and the tool's own paths; the user's
+ * environment. `argv[0]` is passed over; `cwd` is a folder as the sandbox names it (hostile): where
+ * the tool may not see it, it starts in a private home. *ret_status as in confine_result. False:
+ * err, and the tool did not run.
+ *
+ * In a process of its own: it takes the process over, as confine_run does. */
+bool toolrun(const struct toolrun *run, const struct tool *tool, char *const *argv, const char *cwd,
+	     int *ret_status, struct err *err);
 
 #endif

@@ -20,14 +20,8 @@ struct confine_config {
 	const char *path;    /* the PATH that argv[0] is looked up in, inside */
 	const int *keep_fds; /* --fd: descriptors that stay open besides 0 to 2 */
 	size_t nkeep_fds;
-	int door;   /* init's end of the gate's door, closed by confine_run; -1: no gate */
+	int door; /* init's end of the gate's door, closed by confine_run; -1: no gate */
 	int broker; /* init's end of the broker's channel, likewise; -1: no broker */
-	int late;   /* a socket over which the program comes when all is ready (late.h), which init
-		       alone keeps: `argv`, and descriptors 0 to 2, are replaced; -1: it is known */
-	/* Called where the program was stopped, instead of stopping with it: returns when it may go
-	 * on. NULL: lnk stops too. */
-	void (*stopped)(void *context);
-	void *context;
 	const int *outside_fds; /* the supervisor's own, which init closes */
 	size_t noutside_fds;
 };

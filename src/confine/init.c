@@ -4,7 +4,6 @@
 #include "base/str.h"
 #include "confine/doorway.h"
 #include "confine/landlock.h"
-#include "confine/late.h"
 #include "confine/loader.h"
 #include "confine/mounts.h"
 #include "confine/namespaces.h"
@@ -114,8 +113,7 @@ static bool stage_files(struct init *in, bool two)
 	const struct machine *m = in->config->confine->machine;
 	const struct plan *plan = in->config->confine->plan;
 
-	if (!stage_network(in) ||
-	    !mounts_build(plan, &in->warden, in->config->confine->broker, &in->err) ||
+	if (!stage_network(in) || !mounts_build(plan, &in->warden, in->config->confine->broker, &in->err) ||
 	    !mounts_enter(&in->err)) {
 		return false;
 	}
@@ -152,52 +150,6 @@ static bool stage_rights(struct init *in)
 	return !guard_on("seccomp") || seccomp_load((enum seccomp_variant)variant, &in->err);
 }
 
-/* The same variables, but for the folder. */
-static char **called_env(const struct confine_config *c, const char *cwd, struct arena *arena)
-{
-	size_t n = 0;
-
-	while (c->envp[n] != NULL) {
-		n++;
-	}
-	char **envp = arena_alloc(arena, (n + 1) * sizeof(*envp));
-	for (size_t i = 0; i < n; i++) {
-		envp[i] = str_starts(c->envp[i], "PWD=") ? arena_printf(arena, "PWD=%s", cwd)
-							 : c->envp[i];
-	}
-	return envp;
-}
-
-/* Starts the program: the one that was named, or one that comes now. */
-static bool stage_program(struct init *in)
-{
-	const struct confine_config *c = in->config->confine;
-	struct arena arena = {NULL};
-	struct late late;
-
-	if (c->late < 0) {
-		return program_start(c, c->plan->cwd, in->config->mask, &in->program, &in->err);
-	}
-	/* Nobody calls any more: no failure that anybody waits for. */
-	if (!late_receive(c->late, &arena, &late)) {
-		_exit(EXIT_SUCCESS);
-	}
-	close(c->late);
-	for (int fd = 0; fd < 3; fd++) {
-		if (dup2(late.fds[fd], fd) < 0) {
-			return err_set(&in->err, ERR_SETUP, errno, "cannot take descriptor %d", fd);
-		}
-		close(late.fds[fd]);
-	}
-	struct confine_config called = *c;
-	late.argv[0] = c->argv[0];
-	called.argv = late.argv;
-	called.envp = called_env(c, late.cwd, &arena);
-	bool ok = program_start(&called, late.cwd, in->config->mask, &in->program, &in->err);
-	arena_release(&arena);
-	return ok;
-}
-
 static bool set_up(struct init *in)
 {
 	const struct confine_config *c = in->config->confine;
@@ -205,7 +157,8 @@ static bool set_up(struct init *in)
 	bool two = c->plan->commands_listed && c->machine->uid != 0;
 
 	return stage_namespaces(in, two) && stage_files(in, two) && stage_rights(in) &&
-	       (c->door < 0 || doorway_wait(c->door, &in->err)) && stage_program(in);
+	       (c->door < 0 || doorway_wait(c->door, &in->err)) &&
+	       program_start(c, in->config->mask, &in->program, &in->err);
 }
 
 /* Names in the home's top that the plan itself put there. */

@@ -112,9 +112,6 @@ static bool start_init(struct supervisor *s)
 	if (s->config->broker >= 0) {
 		close(s->config->broker);
 	}
-	if (s->config->late >= 0) {
-		close(s->config->late);
-	}
 	warden_started_init(&s->warden);
 	return pid > 0;
 }
@@ -141,11 +138,7 @@ static void mirror_stop(struct supervisor *s)
 {
 	struct wire m = {.kind = WIRE_CONTINUE};
 
-	if (s->config->stopped != NULL) {
-		s->config->stopped(s->config->context);
-	} else {
-		raise(SIGSTOP);
-	}
+	raise(SIGSTOP);
 	wire_send(s->wire, &m);
 }
 
