@@ -1,4 +1,4 @@
-/* The order: what the user denies, what the profile closes (commands, options, words, aliases),
+/* The order: what the user denies, what the profile closes (options, words, commands, aliases),
  * then what is allowed. Everything is refused that nothing allows. */
 #include "broker/judge.h"
 
@@ -74,7 +74,8 @@ static bool is_plain_word(const char *s)
 
 static bool is_command_word(const char *s)
 {
-	return is_plain_word(s) && s[0] != '-' && strpbrk(s, "/:@=") == NULL;
+	return is_plain_word(s) && strpbrk(s, "/:@=") == NULL &&
+	       ((s[0] >= 'a' && s[0] <= 'z') || (s[0] >= 'A' && s[0] <= 'Z'));
 }
 
 static void see_the_tool(struct judging *j)
@@ -83,8 +84,17 @@ static void see_the_tool(struct judging *j)
 		 "what it may do shows `lnk sandbox tool show %s`", j->tool->name);
 }
 
+/* Only what would be true: an unknown option in the way keeps any pattern from being found. */
 static void suggest(struct judging *j, const char *words)
 {
+	struct match_pattern p;
+	struct match_found ignored;
+
+	match_split(words, false, &p);
+	if (!match_strict(&p, &j->call, &ignored)) {
+		see_the_tool(j);
+		return;
+	}
 	snprintf(j->refusal->hint, sizeof(j->refusal->hint),
 		 "to allow it, outside of the sandbox: lnk sandbox tool add %s --allow '%s'",
 		 j->tool->name, words);
@@ -125,17 +135,34 @@ static void name_call(const struct judging *j, char *out, size_t cap)
 
 /* --- what is closed ----------------------------------------------------------------------- */
 
-/* True when the plain words of `allow`, found in the call, hold those of `closed` one after the
- * other: then the user, or a row of the profile, means just that. */
+/* True when word `first` of a pattern may be the first of a command: only options, and what may be
+ * their values, stand before it. */
+static bool may_begin(const struct match_pattern *p, size_t first)
+{
+	for (size_t i = 0; i < first; i++) {
+		bool option = p->word[i].s[0] == '-';
+		bool value = i > 0 && p->word[i - 1].s[0] == '-' &&
+			     memchr(p->word[i - 1].s, '=', p->word[i - 1].len) == NULL;
+
+		if (!option && !value) {
+			return false;
+		}
+	}
+	return true;
+}
+
+/* True when the plain words of `allow`, found in the call, begin with those of `closed`
+ * (after options): then the user, or a row of the profile, means just that. */
 static bool names_it(const struct match_pattern *allow, const struct match_found *found,
 		     const struct match_pattern *closed, const struct match_call *call)
 {
 	size_t run = 0;
 
-	for (size_t first = 0; first + closed->n <= found->n; first++) {
+	for (size_t first = 0; first + closed->n <= found->n && may_begin(allow, first); first++) {
 		for (run = 0; run < closed->n; run++) {
 			if (!match_is_plain(allow, first + run) ||
-			    !match_word(closed, run, call->argv[found->at[first + run]], true)) {
+			    !match_word_loosely(closed, run, call,
+						call->argv[found->at[first + run]])) {
 				break;
 			}
 		}
@@ -179,9 +206,12 @@ static bool word_names_it(const struct judging *j, const struct match_pattern *p
 	case PROFILE_REFUSE:
 		return match_refused(&j->call, row, plain, &rest);
 	case PROFILE_WORD:
-		return n > 0 && match_glob(row->value, strlen(row->value), plain, true);
+		rest = plain[0] == '-' ? strchr(plain, '=') : NULL;
+		return match_glob(row->value, strlen(row->value), plain, true) ||
+		       (rest != NULL && match_glob(row->value, strlen(row->value), rest + 1, true));
 	case PROFILE_KNOWN:
-		return match_is_plain(p, word);
+		/* The value of an option that the pattern names is no command. */
+		return match_is_plain(p, word) || (word > 0 && p->word[word - 1].s[0] == '-');
 	case PROFILE_ALLOW:
 	case PROFILE_CLOSED:
 	case PROFILE_OPTION:
@@ -223,8 +253,8 @@ static void suggest_command(struct judging *j, const struct match_pattern *close
 	for (size_t at = 0; at < j->call.argc && found < closed->n; at++) {
 		const char *argument = j->call.argv[at];
 
-		if (!match_is_option(argument) && match_word(closed, found, argument, true) &&
-		    is_command_word(argument)) {
+		if (!match_is_option(argument) && is_command_word(argument) &&
+		    match_word_loosely(closed, found, &j->call, argument)) {
 			add(words, sizeof(words), "%s ", argument);
 			found++;
 		}
@@ -244,9 +274,6 @@ static bool refuse_closed_command(struct judging *j)
 	struct match_pattern closed;
 	size_t words = 0;
 
-	if (j->tool->profile == NULL) {
-		return false;
-	}
 	/* The row with most words says best what is wrong, and is the last to be named. */
 	while ((row = profile_next(j->tool->profile, PROFILE_CLOSED, row)) != NULL) {
 		match_split(row->words, true, &closed);
@@ -555,10 +582,12 @@ bool tool_judge(const struct tool *tool, int argc, char *const argv[],
 	match_rows(tool->profile, PROFILE_REFUSE, &j.refused);
 	ret_refusal->why[0] = '\0';
 	ret_refusal->hint[0] = '\0';
-	if (refuse_denied(&j) || refuse_closed_command(&j)) {
+	if (refuse_denied(&j)) {
 		return false;
 	}
-	if (tool->profile != NULL && (refuse_options(&j) || refuse_words(&j) || refuse_front(&j))) {
+	/* Options first: a pattern that names one names the command before it, too. */
+	if (tool->profile != NULL && (refuse_options(&j) || refuse_words(&j) ||
+				      refuse_closed_command(&j) || refuse_front(&j))) {
 		return false;
 	}
 	if (is_allowed(&j, &stuck)) {

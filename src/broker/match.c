@@ -125,6 +125,13 @@ bool match_word(const struct match_pattern *pattern, size_t index, const char *a
 	return any_part(pattern, index, fold ? is_folded : is_exactly, argument);
 }
 
+bool match_word_loosely(const struct match_pattern *pattern, size_t index,
+			const struct match_call *call, const char *argument)
+{
+	return match_word(pattern, index, argument, true) ||
+	       (call->abbreviates && any_part(pattern, index, is_beginning, argument));
+}
+
 /* --- options ------------------------------------------------------------------------------ */
 
 /* Relative, and nothing in it leads up. */
@@ -370,9 +377,7 @@ bool match_loose(const struct match_pattern *pattern, const struct match_call *c
 		after |= (ways & 2) != 0 ? now : 0;
 		for (size_t i = 0; i < pattern->n && now >> i != 0; i++) {
 			if ((now >> i & 1) != 0 &&
-			    (match_word(pattern, i, call->argv[at], true) ||
-			     (call->abbreviates &&
-			      any_part(pattern, i, is_beginning, call->argv[at])))) {
+			    match_word_loosely(pattern, i, call, call->argv[at])) {
 				next |= (uint64_t)1 << (i + 1);
 			}
 		}

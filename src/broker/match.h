@@ -62,6 +62,11 @@ void match_split(const char *text, bool alternatives, struct match_pattern *ret_
  */
 bool match_word(const struct match_pattern *pattern, size_t index, const char *argument, bool fold);
 
+/* The same as match_loose takes it: letters' case does not count, and beginnings of commands count
+ * where the tool takes them. */
+bool match_word_loosely(const struct match_pattern *pattern, size_t index,
+			const struct match_call *call, const char *argument);
+
 /* True when word `index` of the pattern holds no "*". */
 bool match_is_plain(const struct match_pattern *pattern, size_t index);
 
