@@ -229,7 +229,7 @@ void http_server_ended(struct http *h)
 		}
 		break;
 	case REPLY_BODY:
-		if (llhttp_message_needs_eof(&h->out)) {
+		if (h->to_end) {
 			http_reply_done(h);
 			h->state = HTTP_CLOSE;
 		} else {

@@ -168,6 +168,7 @@ struct http {
 	bool websocket;       /* an upgrade was asked for */
 	bool no_body;         /* models: the body is read and left out */
 	bool chunk_out;       /* the answer goes out in chunks */
+	bool to_end;          /* the answer ends with the connection */
 	unsigned provisional; /* answers 1xx to the request under way */
 	bool answered;        /* the answer's head has been passed on */
 	bool passed;          /* some request was let through */

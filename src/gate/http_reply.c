@@ -93,6 +93,8 @@ static void pass_answer(struct http *h, const struct head *head)
 	h->keep = h->keep && h->ask == ASK_DONE && !until_close(h, head) && !head->close &&
 		  (head->minor > 0 || head->keep_alive) && !(head->chunked && head->has_length) &&
 		  (h->head.minor > 0 || !head->chunked);
+	/* Not as llhttp says at the end: trailers change its mind. */
+	h->to_end = until_close(h, head);
 	h->chunk_out = head->chunked && !no_body(h, head) && h->head.minor > 0;
 	const struct http_reply reply = {
 		.v = (const char *)h->reply_raw.v + h->reply_raw.at,
@@ -184,10 +186,11 @@ size_t http_reply_body(struct http *h, const unsigned char *bytes, size_t len)
 	size_t n = len < BODY_STEP ? len : BODY_STEP;
 
 	llhttp_errno_t e = llhttp_execute(&h->out, (const char *)bytes, n);
-	if (e == HPE_PAUSED && h->out_done) {
+	bool done = e == HPE_PAUSED && h->out_done;
+	if (done && !h->out_trailers.bad) {
 		n = (size_t)(llhttp_get_error_pos(&h->out) - (const char *)bytes);
 		http_reply_done(h);
-	} else if (e != HPE_OK || h->out_trailers.bad) {
+	} else if ((e != HPE_OK && !done) || h->out_trailers.bad) {
 		http_break(h, "the server's answer is not framed as RFC 9112 has it");
 	}
 	return n;

@@ -169,6 +169,9 @@ static bool is_alpha(char c)
 	return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z');
 }
 
+/* Of an address; longer ones are none, and nothing fetches them. */
+#define SCHEME_MAX 32
+
 /* What a runtime would fetch, or open: an address of any scheme but data:, or a path. Readers of
  * addresses skip some space before one, so all that is no beginning of anything is skipped. Base64
  * may begin with a slash, too: of pictures only JPEG does; sound may, but comes as "data", which no
@@ -191,8 +194,9 @@ static bool is_reference(const char *s, const char *key)
 		return true;
 	}
 	const char *end = s;
-	while (is_alpha(*end) || (*end >= '0' && *end <= '9') ||
-	       (*end != '\0' && strchr("+-.", *end) != NULL)) {
+	/* What goes on for longer is no scheme, but base64. */
+	while (end - s <= SCHEME_MAX && (is_alpha(*end) || (*end >= '0' && *end <= '9') ||
+					 (*end != '\0' && strchr("+-.", *end) != NULL))) {
 		end++;
 	}
 	return *end == ':' && !((end - s) == 4 && (s[0] | 32) == 'd' && (s[1] | 32) == 'a' &&
