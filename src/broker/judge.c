@@ -219,6 +219,7 @@ static bool word_names_it(const struct judging *j, const struct match_pattern *p
 	case PROFILE_WRITE:
 	case PROFILE_ENV:
 	case PROFILE_SET:
+	case PROFILE_PROGRAM:
 	default:
 		return false;
 	}

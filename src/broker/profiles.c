@@ -29,6 +29,7 @@ static const struct profile_row rows[] = {
 #define ENV(id, variable) {.of = PROFILE_##id, .kind = PROFILE_ENV, .words = variable},
 #define SET(id, variable, value_)                                                                  \
 	{.of = PROFILE_##id, .kind = PROFILE_SET, .words = variable, .value = value_},
+#define PROGRAM(id, path) {.of = PROFILE_##id, .kind = PROFILE_PROGRAM, .words = path},
 #include "broker/profiles.def"
 };
 /* clang-format on */

@@ -28,6 +28,7 @@ enum profile_kind {
 	PROFILE_WRITE,
 	PROFILE_ENV,
 	PROFILE_SET,
+	PROFILE_PROGRAM,
 };
 
 /* Whether a harmless option takes a value. */
@@ -42,7 +43,7 @@ struct profile_row {
 	enum profile_id of;
 	enum profile_kind kind;
 	const char *words;  /* ALLOW, CLOSED: a pattern; REFUSE, WORD: where; KNOWN: all commands;
-			       READ, WRITE: the path; ENV, SET: the variable */
+			       READ, WRITE, PROGRAM: the path; ENV, SET: the variable */
 	const char *letter; /* OPTION, REFUSE: "-R" */
 	const char *name;   /* OPTION, REFUSE: "--repo" */
 	const char *value;  /* REFUSE: only with such a value; WORD: the word; SET: the value */

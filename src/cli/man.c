@@ -333,6 +333,7 @@ void man_profiles(FILE *out)
 		put_rows(out, "Writes", profile, PROFILE_WRITE);
 		put_rows(out, "Gets your variables", profile, PROFILE_ENV);
 		put_rows(out, "Has set", profile, PROFILE_SET);
+		put_rows(out, "Starts no other programs than", profile, PROFILE_PROGRAM);
 	}
 	fputs("\n*every tool*\n\tWith built-in rules or without.\n", out);
 	put_rows(out, "Gets your variables", NULL, PROFILE_ENV);

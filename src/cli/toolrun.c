@@ -8,6 +8,7 @@
 #include "spec/values.h"
 
 #include <string.h>
+#include <sys/stat.h>
 
 /* --- the tool's own paths and variables ---------------------------------------------------- */
 
@@ -115,8 +116,54 @@ static void set_text(enum spec_key key, const char *text, const struct origin *f
 	spec->value[key] = value;
 }
 
-/* The sandbox's files and hidden paths, and the tool's own paths; no dot files to write; any
- * program, this machine's network. */
+/* Any program, or the tool's own and those that its profile names. */
+static void set_programs(const struct tool *tool, const struct origin *from, struct arena *arena,
+			 struct spec *spec)
+{
+	struct spec_value *allow = &spec->value[SPEC_COMMANDS_ALLOW];
+	const struct profile_row *row = NULL;
+
+	set_text(SPEC_COMMANDS_ALLOW, "*", from, arena, spec);
+	while (tool->profile != NULL &&
+	       (row = profile_next(tool->profile, PROFILE_PROGRAM, row)) != NULL) {
+		size_t len = strlen(row->words);
+		bool folder = row->words[len - 1] == '/';
+		const struct spec_item item = {
+			.text = row->words,
+			.path = arena_strndup(arena, row->words, folder ? len - 1 : len),
+			.folder = folder,
+			.from = *from};
+
+		if (str_eq(allow->v[0].text, "*")) {
+			set_text(SPEC_COMMANDS_ALLOW, tool->program, from, arena, spec);
+		}
+		ARENA_PUSH(arena, allow, item);
+	}
+}
+
+/* The tool's own paths as they are there. Files that are not cannot be written, and a run must not
+ * fail for them. A socket is not written: to call it, it is enough that it is seen. */
+static void sort_paths(const struct toolrun *run, const struct tool *tool, struct arena *arena,
+		       struct profile_paths *read, struct profile_paths *write)
+{
+	struct profile_paths wanted = {NULL, 0, 0};
+
+	own_paths(run, tool, false, arena, read);
+	own_paths(run, tool, true, arena, &wanted);
+	ARENA_PUSH(arena, read, tool->program);
+	for (size_t i = 0; i < wanted.n; i++) {
+		struct path_info at;
+		struct err ignored;
+
+		if (resolve_path(wanted.v[i], arena, &at, &ignored) && at.exists) {
+			struct profile_paths *to = S_ISSOCK(at.mode) ? read : write;
+
+			ARENA_PUSH(arena, to, wanted.v[i]);
+		}
+	}
+}
+
+/* The sandbox's files and hidden paths, and the tool's own paths; this machine's network. */
 static void make_spec(const struct toolrun *run, const struct tool *tool, struct arena *arena,
 		      struct spec *ret_spec)
 {
@@ -129,23 +176,10 @@ static void make_spec(const struct toolrun *run, const struct tool *tool, struct
 			spec.value[key] = (struct spec_value){.set = false};
 		}
 	}
-	spec.value[SPEC_FILES_WRITE_DOT_FILES] = (struct spec_value){.set = false};
-	own_paths(run, tool, false, arena, &read);
-	own_paths(run, tool, true, arena, &write);
-	ARENA_PUSH(arena, &read, tool->program);
-	/* Files that are not there yet cannot be written, and a run must not fail for them. */
-	struct profile_paths there = {NULL, 0, 0};
-	for (size_t i = 0; i < write.n; i++) {
-		struct path_info at;
-		struct err ignored;
-
-		if (resolve_path(write.v[i], arena, &at, &ignored) && at.exists) {
-			ARENA_PUSH(arena, &there, write.v[i]);
-		}
-	}
+	sort_paths(run, tool, arena, &read, &write);
 	add_items(&read, &from, arena, &spec.value[SPEC_FILES_READ]);
-	add_items(&there, &from, arena, &spec.value[SPEC_FILES_WRITE]);
-	set_text(SPEC_COMMANDS_ALLOW, "*", &from, arena, &spec);
+	add_items(&write, &from, arena, &spec.value[SPEC_FILES_WRITE]);
+	set_programs(tool, &from, arena, &spec);
 	set_text(SPEC_NETWORK_MODE, "host", &from, arena, &spec);
 	*ret_spec = spec;
 }
@@ -198,6 +232,32 @@ static bool make_env(const struct toolrun *run, const struct tool *tool, const s
 
 /* --- running it ---------------------------------------------------------------------------- */
 
+/* Sockets in grants are closed, but for those of the tool's own (an agent's, docker's). */
+static void open_sockets(const struct toolrun *run, const struct tool *tool, struct arena *arena,
+			 struct facts *facts)
+{
+	struct profile_paths own = {NULL, 0, 0};
+	size_t kept = 0;
+
+	own_paths(run, tool, false, arena, &own);
+	own_paths(run, tool, true, arena, &own);
+	for (size_t i = 0; i < facts->sockets.n; i++) {
+		bool closed = true;
+
+		for (size_t j = 0; j < own.n && closed; j++) {
+			struct path_info at;
+			struct err ignored;
+
+			closed = !resolve_path(own.v[j], arena, &at, &ignored) ||
+				 !path_within(facts->sockets.v[i].path, at.real);
+		}
+		if (closed) {
+			facts->sockets.v[kept++] = facts->sockets.v[i];
+		}
+	}
+	facts->sockets.n = kept;
+}
+
 static bool make_plan(const struct toolrun *run, const struct tool *tool, const char *cwd,
 		      struct machine *machine, struct facts *facts, struct plan *plan,
 		      struct arena *arena, struct err *err)
@@ -215,6 +275,7 @@ static bool make_plan(const struct toolrun *run, const struct tool *tool, const 
 	    !facts_gather(&spec, machine, &wanted, arena, facts, err)) {
 		return false;
 	}
+	open_sockets(run, tool, arena, facts);
 	if (!plan_make(&spec, facts, &options, arena, plan, &errs)) {
 		*err = errs.v[0];
 		return false;
