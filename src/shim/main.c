@@ -58,7 +58,7 @@ static void say(const char *name, const char *text, size_t len)
 	(void)!writev(STDERR_FILENO, parts, ARRAY_LEN(parts));
 }
 
-static _Noreturn void refuse(const char *name, const char *text)
+static void __attribute__((noreturn)) refuse(const char *name, const char *text)
 {
 	say(name, text, strlen(text));
 	_exit(EXIT_REFUSED);
@@ -159,7 +159,7 @@ static void unblock(int number)
 	sigprocmask(SIG_UNBLOCK, &one, NULL);
 }
 
-static _Noreturn void die_by(int number)
+static void __attribute__((noreturn)) die_by(int number)
 {
 	const struct rlimit none = {0, 0};
 
@@ -234,7 +234,7 @@ static void finish_relays(struct shim *s)
 	}
 }
 
-static _Noreturn void end(struct shim *s, const struct frame_small *f)
+static void __attribute__((noreturn)) end(struct shim *s, const struct frame_small *f)
 {
 	finish_relays(s);
 	if (f->more != 0) {
@@ -333,15 +333,16 @@ static void watch_signals(struct shim *s)
 
 /* --- the two calls ------------------------------------------------------------------------- */
 
-static _Noreturn void run_tool(struct shim *s, char **args)
+static void __attribute__((noreturn)) run_tool(struct shim *s, char **args)
 {
 	struct pollfd fds[2 + 2 * RELAY_FDS];
 	int given[RELAY_FDS];
 
-	watch_signals(s);
+	/* First of all: nothing of ours may come to lie at 0 to 2. */
 	if (!relays_prepare(&s->relays, given)) {
 		refuse(s->name, "cannot hand its descriptors over");
 	}
+	watch_signals(s);
 	s->broker = call_broker(s->name);
 	ask(s, FRAME_TOOL, args, given, FRAME_FDS);
 	relays_passed(given);
@@ -363,7 +364,7 @@ static _Noreturn void run_tool(struct shim *s, char **args)
 }
 
 /* Signals have their usual effect: a shim that is killed withdraws the question. */
-static _Noreturn void browse(struct shim *s, char **args)
+static void __attribute__((noreturn)) browse(struct shim *s, char **args)
 {
 	s->broker = call_broker(s->name);
 	ask(s, FRAME_BROWSE, args, NULL, 0);
