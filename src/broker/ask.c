@@ -121,7 +121,7 @@ static int status_of(const struct ask *ask, const char *path, const char *const 
 	size_t n = 0;
 
 	/* execve(2) takes no const; it only reads. */
-	for (; argv[n] != NULL && n < ARRAY_LEN(copy) - 1; n++) {
+	for (; n < ARRAY_LEN(copy) - 1 && argv[n] != NULL; n++) {
 		memcpy(&copy[n], &argv[n], sizeof(copy[n]));
 	}
 	copy[n] = NULL;

@@ -179,7 +179,7 @@ void decided_add(struct decided *decided, struct broker_decision *decision)
 
 void decided_report(const struct decided *decided, struct broker_report *ret_report)
 {
-	const struct kept *told[KEPT];
+	const struct kept *told[KEPT] = {NULL};
 
 	memset(ret_report, 0, sizeof(*ret_report));
 	for (uint32_t i = 0; i < decided->n; i++) {

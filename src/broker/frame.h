@@ -26,7 +26,7 @@
 
 /* Caps. The arguments' bytes count their NULs, as execve(2) does. */
 #define FRAME_ARGS_MAX      32768U
-#define FRAME_ARG_BYTES_MAX (2U * 1024U * 1024U)
+#define FRAME_ARG_BYTES_MAX (2U << 20)
 #define FRAME_NAME_MAX      255U  /* NAME_MAX */
 #define FRAME_CWD_MAX       4095U /* PATH_MAX without its NUL */
 #define FRAME_TEXT_MAX      4096U /* of ERROR */

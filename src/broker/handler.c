@@ -65,13 +65,14 @@ void handler_refuse(struct handler *h, int status)
 	_exit(EXIT_SUCCESS);
 }
 
-static _Noreturn void refuse(struct handler *h, int status, const char *why, const char *hint)
+static void __attribute__((noreturn))
+refuse(struct handler *h, int status, const char *why, const char *hint)
 {
 	handler_why(h, why, hint);
 	handler_refuse(h, status);
 }
 
-static _Noreturn void refuse_broken(struct handler *h, const char *why)
+static void __attribute__((noreturn)) refuse_broken(struct handler *h, const char *why)
 {
 	snprintf(h->decision.what, sizeof(h->decision.what), "a call");
 	refuse(h, EXIT_REFUSED, why, NULL);
@@ -204,7 +205,7 @@ static const struct broker_tool *find_tool(const struct broker_config *config, c
 	return NULL;
 }
 
-static _Noreturn void serve_tool(struct handler *h)
+static void __attribute__((noreturn)) serve_tool(struct handler *h)
 {
 	const struct broker_config *config = h->broker->config;
 	const struct broker_tool *granted = find_tool(config, h->request.name);
@@ -258,7 +259,8 @@ static int watch_end(void)
 }
 
 /* The address for the user to copy. */
-static _Noreturn void refuse_unopened(struct handler *h, const struct url *url, const char *why)
+static void __attribute__((noreturn))
+refuse_unopened(struct handler *h, const struct url *url, const char *why)
 {
 	char hint[sizeof(h->decision.hint)];
 
@@ -300,7 +302,7 @@ static void ask(struct handler *h, const struct url *url)
 	}
 }
 
-static _Noreturn void serve_page(struct handler *h)
+static void __attribute__((noreturn)) serve_page(struct handler *h)
 {
 	const struct broker_config *config = h->broker->config;
 	struct broker_decision *d = &h->decision;

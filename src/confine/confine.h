@@ -20,7 +20,7 @@ struct confine_config {
 	const char *path;    /* the PATH that argv[0] is looked up in, inside */
 	const int *keep_fds; /* --fd: descriptors that stay open besides 0 to 2 */
 	size_t nkeep_fds;
-	int door; /* init's end of the gate's door, closed by confine_run; -1: no gate */
+	int door;   /* init's end of the gate's door, closed by confine_run; -1: no gate */
 	int broker; /* init's end of the broker's channel, likewise; -1: no broker */
 	const int *outside_fds; /* the supervisor's own, which init closes */
 	size_t noutside_fds;

@@ -113,7 +113,8 @@ static bool stage_files(struct init *in, bool two)
 	const struct machine *m = in->config->confine->machine;
 	const struct plan *plan = in->config->confine->plan;
 
-	if (!stage_network(in) || !mounts_build(plan, &in->warden, in->config->confine->broker, &in->err) ||
+	if (!stage_network(in) ||
+	    !mounts_build(plan, &in->warden, in->config->confine->broker, &in->err) ||
 	    !mounts_enter(&in->err)) {
 		return false;
 	}

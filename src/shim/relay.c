@@ -57,7 +57,9 @@ bool relays_prepare(struct relays *relays, int ret_fds[RELAY_FDS])
 void relays_passed(const int fds[RELAY_FDS])
 {
 	for (int i = 0; i < RELAY_FDS; i++) {
-		if (fds[i] >= RELAY_FDS && (i < 2 || fds[2] != fds[1])) {
+		bool same = i == 2 && fds[2] == fds[1];
+
+		if (fds[i] >= RELAY_FDS && !same) {
 			close(fds[i]);
 		}
 	}

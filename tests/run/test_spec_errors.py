@@ -33,14 +33,12 @@ def test_every_mistake_at_once(box):
         assert f"app.toml:{line}:" in result.err, result
 
 
-@pytest.mark.parametrize("section", [
-    '[tools]\nnames = ["gh"]', '[browser]\nhosts = ["*"]'])
-def test_sections_that_this_build_cannot_hold(box, section):
-    """Granted but not available: refused rather than run without."""
-    box.spec('[files]\nwrite = ["proj"]\n[commands]\nallow = ["*"]\n' + section + "\n")
+def test_a_tool_that_was_never_added(box):
+    """Refused rather than run without, with the line and the command to run."""
+    box.spec('[files]\nwrite = ["proj"]\n[commands]\nallow = ["*"]\n[tools]\nnames = ["gh"]\n')
     result = box.sh("touch ran")
-    assert result.rc in (2, 125), result
-    assert result.said("not available"), result
+    assert result.rc == 125 and "app.toml:6:10:" in result.err, result
+    assert 'no tool "gh"' in result.err and "lnk sandbox tool add gh" in result.err, result
     assert not (box.proj / "ran").exists()
 
 
