@@ -29,6 +29,7 @@ bool models_name(const char *name, struct http_refusal *refusal);
  * left out, so that a name can be told from a part of one. What begins and ends where stays the
  * same for every reader of JSON. NULL when it is no JSON or over the limits (`refusal`), or memory
  * is out. The caller frees it. */
+#define MODELS_CUT '\x01'
 char *models_reduce(const char *body, size_t len, size_t *ret_len, struct http_refusal *refusal);
 
 /* Judges a request's whole body. False when refused. */

@@ -175,7 +175,8 @@ static bool is_alpha(char c)
 /* What a runtime would fetch, or open: an address of any scheme but data:, or a path. Readers of
  * addresses skip some space before one, so all that is no beginning of anything is skipped. Base64
  * may begin with a slash, too: of pictures only JPEG does; sound may, but comes as "data", which no
- * runtime takes for a path. */
+ * runtime takes for a path. What would only be seen behind the cut (after escapes, which are long)
+ * counts as an address. */
 static bool is_reference(const char *s, const char *key)
 {
 	bool data = strcmp(key, "data") == 0 || strcmp(key, "file_data") == 0;
@@ -183,7 +184,7 @@ static bool is_reference(const char *s, const char *key)
 
 	while (*s != '\0' && !is_alpha(*s) && !(*s >= '0' && *s <= '9') &&
 	       strchr("/~.\\+", *s) == NULL) {
-		if (++s - start > 32) {
+		if (*s == MODELS_CUT || ++s - start > 32) {
 			return true;
 		}
 	}
@@ -198,6 +199,9 @@ static bool is_reference(const char *s, const char *key)
 	while (end - s <= SCHEME_MAX && (is_alpha(*end) || (*end >= '0' && *end <= '9') ||
 					 (*end != '\0' && strchr("+-.", *end) != NULL))) {
 		end++;
+	}
+	if (*end == MODELS_CUT) {
+		return true;
 	}
 	return *end == ':' && !((end - s) == 4 && (s[0] | 32) == 'd' && (s[1] | 32) == 'a' &&
 				(s[2] | 32) == 't' && (s[3] | 32) == 'a');
@@ -354,7 +358,7 @@ static bool walk_object(struct walk *w, json_t *object, enum meaning in)
 	{
 		if (strcmp(key, "$ref") == 0 && json_is_string(value) &&
 		    (strstr(json_string_value(value), "://") != NULL ||
-		     strchr(json_string_value(value), '\x01') != NULL)) {
+		     strchr(json_string_value(value), MODELS_CUT) != NULL)) {
 			ok = models_refuse(w->refusal, 403, "write the schema out",
 					   "a schema refers to an address");
 		} else if (in == KEY_OPAQUE) {

@@ -379,6 +379,37 @@ static void test_reduced(void **state)
 	expect_large(400, &t);
 }
 
+/* Escapes before an address are many bytes and few characters: what is kept of the string ends
+ * before it, or in its middle. */
+static void test_cut_before_address(void **state)
+{
+	static const char *const addresses[] = {"https://evil.test/",
+						"a+b+c+d+e+f+g+h+i+j+k+l://x/", "/etc/", "~/",
+						"\\u0068ttp://evil.test/"};
+	struct text t = {0};
+
+	(void)state;
+	for (size_t i = 0; i < ARRAY_LEN(addresses); i++) {
+		for (size_t n = 0; n < 33 * 33; n++) {
+			add(&t, "{\"images\":[\"", 1);
+			add(&t, "\\u0020", n / 33);
+			add(&t, " ", n % 33);
+			add(&t, addresses[i], 1);
+			add(&t, "x", 300);
+			add(&t, "\"]}", 1);
+			expect_large(403, &t);
+		}
+	}
+	add(&t, "{\"images\":[\"", 1); /* as some encoders write it */
+	add(&t, "\\/9j\\/4AAQ", 100);
+	add(&t, "\"]}", 1);
+	expect_large(0, &t);
+	add(&t, "{\"images\":[\"iVBORw0KGgo", 1);
+	add(&t, "\\/a+b", 100);
+	add(&t, "\"]}", 1);
+	expect_large(0, &t);
+}
+
 static void test_bounds(void **state)
 {
 	struct text t = {0};
@@ -426,7 +457,8 @@ int main(void)
 		cmocka_unit_test(test_table),       cmocka_unit_test(test_not_inference),
 		cmocka_unit_test(test_good_bodies), cmocka_unit_test(test_bad_bodies),
 		cmocka_unit_test(test_messages),    cmocka_unit_test(test_partial),
-		cmocka_unit_test(test_reduced),     cmocka_unit_test(test_bounds),
+		cmocka_unit_test(test_reduced),     cmocka_unit_test(test_cut_before_address),
+		cmocka_unit_test(test_bounds),
 	};
 
 	return cmocka_run_group_tests(tests, prepare, NULL);
