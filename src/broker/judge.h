@@ -8,7 +8,8 @@
  *   allow  The pattern must match all arguments. Where the tool has a profile, options that it
  *          knows to be harmless may stand before and between the words ("-R o/r" of gh); any other
  *          option there is a refusal, because what follows may be its value or a command. A "*"
- *          never matches an option, but as the last word.
+ *          never matches an option, but as the last word. A harmless option that the pattern
+ *          itself names ("pr merge --repo o/r *") may stand nowhere else in the call.
  *   deny   Matches wherever it might: options before and between the words are passed over with
  *          and without a value, letters' case does not count, and what follows the pattern is
  *          refused with it. It beats every allow, and `any`.

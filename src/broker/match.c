@@ -4,6 +4,7 @@
 
 #include <assert.h>
 #include <stdint.h>
+#include <stdio.h>
 #include <string.h>
 
 static unsigned char folded(char c, bool fold)
@@ -310,9 +311,55 @@ bool match_refused(const struct match_call *call, const struct profile_row *row,
 
 /* --- calls -------------------------------------------------------------------------------- */
 
+static_assert(MATCH_ROWS_MAX <= 64, "a bit for each row");
+
+/* A bit for each harmless option with a value that `argument` is, or may be: the beginning of a
+ * name counts, and a letter wherever it stands. */
+static uint64_t value_options(const struct match_call *call, const char *argument)
+{
+	size_t len = strcspn(argument, "=");
+	uint64_t found = 0;
+
+	for (size_t i = 0; i < call->options.n && match_is_option(argument); i++) {
+		const struct profile_row *row = call->options.v[i];
+		bool is = argument[1] == '-'
+				  ? row->name != NULL && len > 2 &&
+					    strncmp(row->name, argument, len) == 0
+				  : row->letter != NULL &&
+					    memchr(argument, row->letter[1], len) != NULL;
+
+		found |= is && row->takes != PROFILE_TAKES_NOTHING ? (uint64_t)1 << i : 0;
+	}
+	return found;
+}
+
+/* Those that the pattern names: it says what their value is, and the last one counts. */
+static uint64_t named_options(const struct match_pattern *pattern, const struct match_call *call)
+{
+	char word[TOOL_PATTERN_MAX + 1];
+	uint64_t found = 0;
+
+	for (size_t i = 0; i < pattern->n; i++) {
+		snprintf(word, sizeof(word), "%.*s", (int)pattern->word[i].len, pattern->word[i].s);
+		found |= value_options(call, word);
+	}
+	return found;
+}
+
+static bool none_of(uint64_t named, const struct match_call *call, size_t from)
+{
+	for (size_t at = from; named != 0 && at < call->argc; at++) {
+		if ((value_options(call, call->argv[at]) & named) != 0) {
+			return false;
+		}
+	}
+	return true;
+}
+
 bool match_strict(const struct match_pattern *pattern, const struct match_call *call,
 		  struct match_found *ret_found)
 {
+	uint64_t named = named_options(pattern, call);
 	size_t at = 0;
 
 	ret_found->n = 0;
@@ -327,9 +374,11 @@ bool match_strict(const struct match_pattern *pattern, const struct match_call *
 			continue;
 		}
 		if (ret_found->n == pattern->n && pattern->tail) {
-			return true;
+			return none_of(named, call, at);
 		}
-		skip = match_is_option(argument) ? match_harmless(call, at, true) : 0;
+		skip = match_is_option(argument) && (value_options(call, argument) & named) == 0
+			       ? match_harmless(call, at, true)
+			       : 0;
 		if (skip == 0) {
 			ret_found->stuck = match_is_option(argument) ? at : call->argc;
 			return false;

@@ -70,7 +70,8 @@ bool match_word_loosely(const struct match_pattern *pattern, size_t index,
 /* True when word `index` of the pattern holds no "*". */
 bool match_is_plain(const struct match_pattern *pattern, size_t index);
 
-/* The whole call is what the pattern allows; nothing unknown stands between its words. */
+/* The whole call is what the pattern allows; nothing unknown stands between its words, and a
+ * harmless option that the pattern names with its value stands nowhere else. */
 bool match_strict(const struct match_pattern *pattern, const struct match_call *call,
 		  struct match_found *ret_found);
 

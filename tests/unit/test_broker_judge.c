@@ -633,6 +633,9 @@ static void named_is_open(void **state)
 		{"gh", "pr view --web *", "-R o/r pr view --web 5"},
 		{"gh", "pr list --json * --jq *", "pr list --json url --jq env"},
 		{"gh", "auth status -t", "auth status -t"},
+		{"gh", "pr merge * --repo o/r", "pr merge 1 --repo o/r"},
+		{"gh", "pr merge --repo o/r *", "pr merge --repo o/r 1 -d --squash"},
+		{"gh", "pr merge --squash *", "-R o/r pr merge --squash 1 --repo x/y"},
 		{"git", "-c core.pager=cat log *", "-c core.pager=cat log"},
 		{"git", "-c core.pager=* log *", "-c core.pager=less log -p"},
 		{"git", "fetch --upload-pack=* *", "fetch --upload-pack=x origin"},
@@ -655,6 +658,26 @@ static void named_is_open(void **state)
 	for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
 		expect_yes(cases[i][0], false, cases[i][1], NULL, cases[i][2]);
 		expect_yes(cases[i][0], true, cases[i][1], NULL, cases[i][2]);
+	}
+}
+
+/* A pattern that says which repository means that one: the last of several would count. */
+static void named_values_stand_alone(void **state)
+{
+	static const char *const cases[][3] = {
+		{"gh", "pr merge * --repo o/r", "pr merge 1 --repo o/r --repo x/y"},
+		{"gh", "pr merge * --repo o/r", "--repo x/y pr merge 1 --repo o/r"},
+		{"gh", "pr merge * --repo o/r", "pr -R x/y merge 1 --repo o/r"},
+		{"gh", "pr merge --repo o/r *", "pr merge --repo o/r 1 --repo=x/y"},
+		{"gh", "pr merge --repo=o/r *", "pr merge --repo=o/r 1 -Rx/y"},
+		{"gh", "pr merge -R o/r *", "pr merge -R o/r 1 --rep x/y"},
+		{"gh", "pr merge -R o/r *", "pr merge -R o/r -dR x/y"},
+		{"kubectl", "delete pod * -n dev", "-n prod delete pod x -n dev"},
+	};
+
+	(void)state;
+	for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
+		expect_no(cases[i][0], false, cases[i][1], NULL, cases[i][2], "");
 	}
 }
 
@@ -980,6 +1003,7 @@ int main(void)
 		cmocka_unit_test(default_refuses),
 		cmocka_unit_test(closed_stays_closed),
 		cmocka_unit_test(named_is_open),
+		cmocka_unit_test(named_values_stand_alone),
 		cmocka_unit_test(not_named_is_closed),
 		cmocka_unit_test(hints_hold),
 		cmocka_unit_test(patterns_of_an_unknown_tool),
