@@ -52,6 +52,16 @@ def spec_flags():
     return key_flags() + flags("spec_flags.def")
 
 
+def tool_flags():
+    """Those of tool add: TOOL_KEY(id, name, type, flag, metavar, repeatable, help, example)."""
+    text = (ROOT / "src/broker/tool_keys.def").read_text()
+    found = re.findall(rf"^TOOL_KEY\(\w+, {STRING}, \w+, {STRING}, {STRING}, (\w+),\s*{STRING}", text,
+                       re.M)
+    assert len(found) == len(re.findall(r"^TOOL_KEY\(", text, re.M)) > 5
+    return [(unquote(f), unquote(m), r == "true", unquote(h))
+            for _, f, m, r, h in found if f != "NULL"] + [("--help", None, False, "print this help")]
+
+
 def lnk(*words, status=0):
     done = subprocess.run([str(LNK), *words], capture_output=True, text=True, timeout=30)
     assert done.returncode == status, done
@@ -59,7 +69,8 @@ def lnk(*words, status=0):
 
 
 HELPS = [("--help",), ("sandbox", "--help"), ("sandbox", "run", "--help"),
-         ("sandbox", "spec", "--help"), ("sandbox", "doctor", "--help"), ("completion", "--help")]
+         ("sandbox", "spec", "--help"), ("sandbox", "tool", "--help"),
+         ("sandbox", "doctor", "--help"), ("completion", "--help")]
 
 
 @pytest.mark.parametrize("words", HELPS, ids=" ".join)
@@ -85,7 +96,8 @@ def help_items(text):
     return {k: tuple(v) for k, v in items.items()}
 
 
-@pytest.mark.parametrize("words, table", [("run", run_flags), ("spec", spec_flags)])
+@pytest.mark.parametrize("words, table",
+                         [("run", run_flags), ("spec", spec_flags), ("tool", tool_flags)])
 def test_help_lists_the_tables(words, table):
     assert help_items(lnk("sandbox", words, "--help")) == {
         f: (m, r, h) for f, m, r, h in table()}
@@ -93,11 +105,12 @@ def test_help_lists_the_tables(words, table):
 
 def test_every_flag_of_the_tables_is_taken():
     """A flag that help names is no unknown flag to the command: whatever else is wrong."""
-    for command, table in (("run", run_flags()), ("spec", spec_flags())):
+    for command, table in (("run", run_flags()), ("spec", spec_flags()), ("tool add", tool_flags())):
         for flag, metavar, _, _ in table:
             words = [flag] + (["x"] if metavar else [])
-            done = subprocess.run([str(LNK), "sandbox", command, *words], capture_output=True,
-                                  text=True, timeout=30, stdin=subprocess.DEVNULL)
+            done = subprocess.run([str(LNK), "sandbox", *command.split(), *words],
+                                  capture_output=True, text=True, timeout=30,
+                                  stdin=subprocess.DEVNULL)
             assert "no such flag" not in done.stderr and "has no flag" not in done.stderr, done
     done = subprocess.run([str(LNK), "sandbox", "run", "--no-such", "x"], capture_output=True,
                           text=True, timeout=30)
@@ -203,8 +216,9 @@ def test_script_is_well_formed(shell, scripts):
 def test_commands_are_completed(shell, scripts):
     offered = SHELLS[shell](scripts, "")
     assert {"sandbox", "completion"} <= offered
-    assert {"run", "spec", "doctor"} <= SHELLS[shell](scripts, "sandbox", "")
+    assert {"run", "spec", "tool", "doctor"} <= SHELLS[shell](scripts, "sandbox", "")
     assert {"bash", "zsh", "fish"} <= SHELLS[shell](scripts, "completion", "")
+    assert {"add", "list", "show", "remove"} <= SHELLS[shell](scripts, "sandbox", "tool", "")
 
 
 @pytest.mark.parametrize("shell", SHELLS)
@@ -212,6 +226,30 @@ def test_commands_are_completed(shell, scripts):
 def test_flags_are_completed(shell, command, table, scripts):
     offered = {f for f in SHELLS[shell](scripts, "sandbox", command, "--") if f.startswith("--")}
     assert offered - {"--"} == {f for f, _, _, _ in table()}
+
+
+@pytest.mark.parametrize("shell", SHELLS)
+def test_tools_are_completed(shell, scripts):
+    offer = SHELLS[shell]
+    flags = {f for f in offer(scripts, "sandbox", "tool", "add", "gh", "--") if f.startswith("--")}
+    assert flags - {"--"} == {f for f, _, _, _ in tool_flags()}
+    assert "mkfifo" in offer(scripts, "sandbox", "tool", "add", "mk")
+    assert {"one.toml", "two.txt"} <= offer(scripts, "sandbox", "tool", "add", "gh", "--read", "")
+
+
+@pytest.mark.parametrize("shell", SHELLS)
+def test_names_of_tools_are_completed(shell, scripts, tmp_path, monkeypatch):
+    monkeypatch.setenv("XDG_CONFIG_HOME", str(tmp_path))
+    monkeypatch.setenv("PATH", f"{tmp_path}:{os.environ['PATH']}")
+    (tmp_path / "lnk").symlink_to(LNK)
+    lnk("sandbox", "tool", "add", "mine", "--program", "/bin/true", "--any")
+    lnk("sandbox", "tool", "add", "yours", "--program", "/bin/true", "--any")
+    # fish's own settings are kept out of the way by a variable of the same name.
+    (scripts / "link").mkdir(exist_ok=True)
+    (scripts / "link/tools.toml").write_bytes((tmp_path / "link/tools.toml").read_bytes())
+    (scripts / "link/tools.toml").chmod(0o600)
+    for command in ("show", "remove"):
+        assert {"mine", "yours"} <= SHELLS[shell](scripts, "sandbox", "tool", command, "")
 
 
 @pytest.mark.parametrize("shell", SHELLS)
@@ -246,6 +284,24 @@ def test_man_pages_hold_the_lists():
     spec = (ROOT / "man/lnk-sandbox-spec.5.scd").read_text()
     run = (ROOT / "man/lnk-sandbox-run.1.scd").read_text()
     assert "\n; begin keys\n" in spec and "\n; begin flags\n" in run
+
+
+def test_man_lists_are_the_tables_of_tools():
+    text = lnk("completion", "man-tool-flags").replace("\\", "")
+    for flag, metavar, _, _ in tool_flags():
+        assert f"\n*{flag}*" + (f" _{metavar}_" if metavar else "") + "\n" in text
+    keys_of = re.findall(r'^TOOL_KEY\(\w+, "(\w+)"',
+                         (ROOT / "src/broker/tool_keys.def").read_text(), re.M)
+    text = lnk("completion", "man-tool-keys")
+    assert re.findall(r"^\*(\w+)\* = ", text, re.M) == keys_of
+    text = lnk("completion", "man-profiles").replace("\\", "")
+    rows = (ROOT / "src/broker/profiles.def").read_text()
+    for kind in ("ALLOW", "CLOSED", "READ", "WRITE", "ENV", "SET"):
+        for words in re.findall(rf'\b{kind}\([A-Z]+, "([^"]*)"', rows):
+            assert f"*{words}*" in text, (kind, words)
+    for letter, name in re.findall(rf'\bREFUSE\([A-Z]+, "[^"]*", {STRING}, {STRING}', rows):
+        for option in (unquote(letter), unquote(name)):
+            assert option is None or f"*{option}*" in text
 
 
 def test_man_lists_are_the_tables():
