@@ -345,6 +345,7 @@ static void print_tool(struct work *w, const struct tool *tool)
 	print_expanded(w, "write", tool->profile, PROFILE_WRITE);
 	print_list("env", &tool->env);
 	print_rows("env", tool->profile, PROFILE_ENV);
+	print_rows("starts", tool->profile, PROFILE_PROGRAM);
 }
 
 /* --- add ---------------------------------------------------------------------------------- */
