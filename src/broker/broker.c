@@ -25,12 +25,14 @@
 /* For calls to end by themselves, tools and all, before they are killed. */
 #define END_MS 2000L
 
+const int broker_signals[BROKER_SIGNALS] = {SIGINT,  SIGQUIT, SIGHUP,  SIGTSTP, SIGTTIN,
+					    SIGTTOU, SIGPIPE, SIGTERM, SIGCHLD};
+
 /* --- setting up --------------------------------------------------------------------------- */
 
 /* Out of the terminal's reach, but not out of its session: tools are of the run's job. */
 static bool stand_alone(struct broker *b, pid_t parent)
 {
-	static const int ignored[] = {SIGINT, SIGQUIT, SIGHUP, SIGTSTP, SIGTTIN, SIGTTOU, SIGPIPE};
 	struct sigaction now;
 	sigset_t set;
 
@@ -38,16 +40,14 @@ static bool stand_alone(struct broker *b, pid_t parent)
 	b->self = getpid();
 	b->group = getpgrp();
 	sigemptyset(&b->ignored);
-	for (int number = 1; number < NSIG; number++) {
+	for (size_t i = 0; i < BROKER_SIGNALS; i++) {
+		int number = broker_signals[i];
+
 		if (sigaction(number, NULL, &now) == 0 && now.sa_handler == SIG_IGN) {
 			sigaddset(&b->ignored, number);
 		}
+		signal(number, number == SIGTERM || number == SIGCHLD ? SIG_DFL : SIG_IGN);
 	}
-	for (size_t i = 0; i < ARRAY_LEN(ignored); i++) {
-		signal(ignored[i], SIG_IGN);
-	}
-	signal(SIGTERM, SIG_DFL);
-	signal(SIGCHLD, SIG_DFL);
 	sigemptyset(&set);
 	sigaddset(&set, SIGTERM);
 	sigaddset(&set, SIGCHLD);

@@ -55,6 +55,10 @@ struct broker_told {
 };
 #define BROKER_TOLD_HEAD offsetof(struct broker_told, refusal)
 
+/* The signals whose effect the broker changes, for tools to have it as it was. */
+#define BROKER_SIGNALS 9
+extern const int broker_signals[BROKER_SIGNALS];
+
 /* The whole life of a call's process; `client` is the accepted socket. */
 _Noreturn void handler_main(struct broker *broker, int client);
 

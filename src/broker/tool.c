@@ -48,37 +48,52 @@ struct running {
 	unsigned char in[FRAME_HEAD + 8];
 };
 
+/* --- groups -------------------------------------------------------------------------------- */
+
+/* The shim's group; -1: of another session, or gone. Told by SO_PEERCRED, the shim's number may by
+ * now be another's of this session: the tool is then of that job, which is no harm. */
+static pid_t shim_group(const struct handler *h)
+{
+	return getsid(h->peer) == getsid(0) ? getpgid(h->peer) : -1;
+}
+
+/* Into that group, else into one of its own. Both the tool's process and its parent do it, so that
+ * neither goes on before it is done. */
+static void enter_group(pid_t pid, pid_t group)
+{
+	if (group <= 0 || setpgid(pid, group) < 0) {
+		setpgid(pid, 0);
+	}
+}
+
 /* --- the tool's own process ---------------------------------------------------------------- */
 
 /* As they were when the supervisor started. */
 static void restore_signals(const struct broker *b)
 {
-	for (int number = 1; number < NSIG; number++) {
+	for (size_t i = 0; i < BROKER_SIGNALS; i++) {
+		int number = broker_signals[i];
+
 		signal(number, sigismember(&b->ignored, number) == 1 ? SIG_IGN : SIG_DFL);
 	}
 	sigprocmask(SIG_SETMASK, &b->mask, NULL);
 }
 
 static _Noreturn void become_tool(struct handler *h, const struct broker_call *call, pid_t parent,
-				  int go, int failed)
+				  pid_t group, int failed)
 {
 	struct broker *b = h->broker;
 	struct err err;
 	int status = 0;
-	char c;
 
 	spawn_die_with(parent);
-	/* Not before it is in its group. */
-	if (read(go, &c, 1) != 1) {
-		_exit(EXIT_FAILURE);
-	}
+	enter_group(0, group);
 	for (int i = 0; i < FRAME_FDS; i++) {
 		dup2(h->fds[i], i);
 	}
 	for (int i = 0; i < FRAME_FDS; i++) {
 		fd_close(&h->fds[i]);
 	}
-	fd_close(&go);
 	fd_close(&h->client);
 	fd_close(&b->told[1]);
 	fd_close(&b->turn);
@@ -92,18 +107,6 @@ static _Noreturn void become_tool(struct handler *h, const struct broker_call *c
 }
 
 /* --- starting ------------------------------------------------------------------------------ */
-
-/* Into the shim's group, else into one of its own. Told by SO_PEERCRED, the shim's number may by
- * now be another's of this session: the tool is then of that job, which is no harm. */
-static void set_group(struct running *r)
-{
-	pid_t group = getsid(r->h->peer) == getsid(0) ? getpgid(r->h->peer) : -1;
-
-	r->joined = group > 0 && setpgid(r->pid, group) == 0;
-	if (!r->joined) {
-		setpgid(r->pid, r->pid);
-	}
-}
 
 static void watch(struct running *r)
 {
@@ -121,31 +124,28 @@ static void watch(struct running *r)
 static bool start(struct running *r, const struct broker_call *call)
 {
 	pid_t self = getpid();
+	pid_t group = shim_group(r->h);
 	int failed[2];
-	int go[2];
 
 	/* A shim with a terminal of its own: the tool must not find the user's at /dev/tty. */
-	if (getsid(r->h->peer) != getsid(0)) {
+	if (group <= 0) {
 		setsid();
 	}
-	if (r->signals < 0 || pipe2(failed, O_CLOEXEC | O_NONBLOCK) < 0 ||
-	    pipe2(go, O_CLOEXEC) < 0) {
+	if (r->signals < 0 || pipe2(failed, O_CLOEXEC | O_NONBLOCK) < 0) {
 		return false;
 	}
 	r->pid = fork();
 	if (r->pid == 0) {
 		close(failed[0]);
-		close(go[1]);
 		close(r->signals);
-		become_tool(r->h, call, self, go[0], failed[1]);
+		become_tool(r->h, call, self, group, failed[1]);
 	}
 	if (r->pid < 0) {
 		return false;
 	}
-	set_group(r);
-	(void)!write(go[1], "", 1);
-	close(go[0]);
-	close(go[1]);
+	/* EACCES once it has executed the tool: it has done it itself then. */
+	enter_group(r->pid, group);
+	r->joined = getpgid(r->pid) == group;
 	close(failed[1]);
 	r->failed = failed[0];
 	for (size_t i = 0; i < FRAME_FDS; i++) {

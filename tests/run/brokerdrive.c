@@ -22,6 +22,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mount.h>
+#include <sys/prctl.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/un.h>
@@ -205,6 +206,7 @@ static _Noreturn void be_init(const struct drive *d, const struct broker_client 
 	int status = 0;
 	pid_t pid;
 
+	prctl(PR_SET_PDEATHSIG, SIGKILL);
 	close(client->control);
 	make_files(d);
 	hand_socket_out(client->door);
@@ -269,6 +271,7 @@ int main(int argc, char **argv)
 	must(init > 0, "fork");
 	broker_started_init(&client);
 	/* Its keys are the command's. */
+	signal(SIGHUP, SIG_IGN);
 	signal(SIGINT, SIG_IGN);
 	signal(SIGQUIT, SIG_IGN);
 	signal(SIGTSTP, SIG_IGN);

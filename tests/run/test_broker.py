@@ -1,10 +1,7 @@
 """The broker and the shims: real ones, over a real socket, in a small sandbox that brokerdrive.c
 makes. What lnk adds to it (the tools' confinement) is tested elsewhere."""
 
-import json
 import os
-import pathlib
-import shlex
 import signal
 import subprocess
 import sys
@@ -12,57 +9,8 @@ import time
 
 import pytest
 
-from conftest import HELPERS, LNK, descendants, wait_until
-from terminal import Terminal
-
-DRIVE = HELPERS / "brokerdrive"
-SHIM = LNK.parent / "shim/lnk-shim"
-HERE = pathlib.Path(__file__).resolve().parent
-
-TOOLS = {"cat": "/bin/cat", "gh": "/bin/echo", "shell": "/bin/sh", "sleeper": "/bin/sleep",
-         "missing": "/nonexistent/tool"}
-
-
-class Drive:
-    def __init__(self, box):
-        self.box = box
-        self.flags = []
-        self.tools = dict(TOOLS)
-        self.env = {"PYTHONPATH": str(HERE), "PYTHONDONTWRITEBYTECODE": "1",
-                    "PYTHONUNBUFFERED": "1"}
-        self.log_file = box.dir / "log"
-        self.pid_file = box.dir / "broker.pid"
-
-    def argv(self, *command):
-        tools = [word for name, program in self.tools.items()
-                 for word in ("--tool", f"{name}={program}")]
-        return [str(a) for a in (DRIVE, SHIM, *tools, "--log", self.log_file, "--broker-pid",
-                                 self.pid_file, *self.flags, "--", *command)]
-
-    def run(self, *command, **kwargs):
-        return self.box.outside(*self.argv(*command), env=self.box.environment(self.env), **kwargs)
-
-    def sh(self, script, **kwargs):
-        return self.run("bash", "-c", script, **kwargs)
-
-    def python(self, script, **kwargs):
-        return self.run(sys.executable, "-c", "from broker_client import *\n" + script, **kwargs)
-
-    def start(self, *command, **kwargs):
-        return subprocess.Popen(self.argv(*command), env=self.box.environment(self.env),
-                                cwd=self.box.proj, text=True, **kwargs)
-
-    def log(self):
-        return [json.loads(line) for line in self.log_file.read_text().splitlines()]
-
-    def broker(self):
-        return int(wait_until(lambda: self.pid_file.exists() and self.pid_file.read_text()))
-
-
-@pytest.fixture
-def drive(box):
-    return Drive(box)
-
+from conftest import descendants, wait_until
+from drive import drive  # noqa: F401, a fixture
 
 # --- a call ---------------------------------------------------------------------------------
 
@@ -306,18 +254,12 @@ def test_whoever_is_killed(drive, victim):
     assert process.stdout.readline() == "go\n"
     broker = drive.broker()
     assert len(descendants(broker)) == 4
-    init = [p for p in descendants(process.pid) if p not in descendants(broker) and p != broker]
     os.kill(process.pid if victim == "supervisor" else broker, signal.SIGKILL)
     assert wait_until(lambda: "sleep" not in descendants().values(), 5), descendants()
     if victim == "broker":
         out, err = process.communicate(timeout=20)
         assert process.returncode == 9 and "broker died" in err
         assert "nothing answers for it outside any longer" in err
-    else:
-        # The small sandbox's init is not tied to its supervisor as lnk's is.
-        for pid in init:
-            if pid in descendants():
-                os.kill(pid, signal.SIGKILL)
     process.wait(20)
 
 
