@@ -146,7 +146,11 @@ static void on_linger(void *context, int events)
 
 	call->drained += n > 0 ? (size_t)n : 0;
 	if (n == 0 && !(events & EVENT_BROKEN)) {
-		call_end(call, false);
+		if (call->cut) {
+			event_fd_want(call->on_program, 0); /* the reset comes in its time */
+		} else {
+			call_end(call, false);
+		}
 	} else if ((events & EVENT_BROKEN) || (n < 0 && !again) ||
 		   call->drained > CALL_LINGER_BYTES) {
 		call_end(call, true);
@@ -160,6 +164,7 @@ void call_linger(struct call *call, bool cut)
 		shutdown(call->program, SHUT_WR);
 	}
 	call->drained = 0;
+	call->cut = cut;
 	if (!call_watch(call, on_linger, UV_READABLE) ||
 	    !call_wait(call, linger_over, cut ? CALL_CUT_MS : CALL_LINGER_MS)) {
 		call_end(call, true);

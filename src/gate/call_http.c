@@ -1,11 +1,12 @@
 /* Port 80 of [internet], and models: an http session (http.h) between the program and one server
  * after the other. Bytes are looked at where they lie in the kernel, and taken from it only as far
- * as the session takes them: what must wait, waits there. */
+ * as the session takes them: what must wait, waits there. A long body passes unread (splice(2)). */
 #include "base/fd.h"
 #include "gate/call_inner.h"
 #include "gate/models.h"
 #include "gate/sock.h"
 
+#include <assert.h>
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -15,6 +16,12 @@
 /* A look at a socket, and how many of them in one turn of the loop before others have theirs. */
 #define PIECE (64UL * 1024UL)
 #define TURNS 4
+/* A look at so much shows that a body comes in bulk: what follows of it passes by a pipe, as long
+ * as a splice brings so much. Below a few pages a copy is cheaper. */
+#define BULK_FROM  (16UL * 1024UL)
+#define BULK_UNTIL (4UL * 1024UL)
+
+static_assert(2 * PIPED_MAX <= GATE_CALL_LATE, "what waits in a call, both ways");
 
 struct side {
 	struct event_fd *event; /* of the server; the program's is call->on_program */
@@ -22,6 +29,11 @@ struct side {
 	bool writable;
 	bool urgent; /* has sent urgent bytes, which would be told again and again */
 	bool broken; /* a reset: reads tell what is left, then the error */
+	/* Of a body that this side sends, on its way to the other one: older than all that is
+	 * queued for it, and nothing else is read while it waits. */
+	struct piped piped;
+	size_t by_pipe; /* in this turn */
+	bool bulk;
 };
 
 struct call_http {
@@ -148,10 +160,18 @@ static void tell_improper(struct call_http *h)
 
 /* --- servers come and go -------------------------------------------------------------------- */
 
+static void stop_pipe(struct call_http *h, struct side *from)
+{
+	piped_end(&from->piped, &h->gate->pipes);
+	from->bulk = false;
+}
+
+/* What the server has sent for the program is the program's all the same. */
 static void drop_server(struct call_http *h, bool reset)
 {
 	event_fd_free(h->server.event);
-	h->server = (struct side){0};
+	stop_pipe(h, &h->program);
+	h->server = (struct side){.piped = h->server.piped};
 	h->deaf = false;
 	h->end_passed = false;
 	if (reset) {
@@ -215,19 +235,32 @@ static bool waits(void)
 	return errno == EAGAIN || errno == EINTR;
 }
 
-/* Writes what is queued. -1: the socket is broken; else whether something went. */
-static int write_out(int fd, struct side *side, struct http_out *out)
+/* Does something wait to be written that came from this side, or from the session? */
+static bool owes(const struct side *from, const struct http_out *out)
 {
-	if (out->n == 0 || !side->writable) {
+	return from->piped.n > 0 || out->n > 0;
+}
+
+/* Writes what waits. -1: the socket is broken; else whether something went. */
+static int write_out(int fd, struct side *side, struct side *from, struct http_out *out)
+{
+	bool piped = from->piped.n > 0;
+
+	if (!owes(from, out) || !side->writable) {
 		return 0;
 	}
-	ssize_t n = send(fd, out->v + out->at, out->n, MSG_NOSIGNAL | MSG_DONTWAIT);
+	ssize_t n = piped ? piped_drain(&from->piped, fd)
+			  : send(fd, out->v + out->at, out->n, MSG_NOSIGNAL | MSG_DONTWAIT);
 	if (n < 0) {
 		side->writable = false;
 		return waits() ? 0 : -1;
 	}
-	side->writable = (size_t)n == out->n;
-	http_written(out, (size_t)n);
+	if (!piped) {
+		side->writable = (size_t)n == out->n;
+		http_written(out, (size_t)n);
+	} else {
+		side->writable = from->piped.n == 0;
+	}
 	return 1;
 }
 
@@ -251,6 +284,29 @@ static void took(int fd, struct side *side, size_t taken, size_t seen)
 	if (taken == seen && seen < PIECE) {
 		side->readable = side->broken;
 	}
+	side->bulk = taken >= BULK_FROM;
+}
+
+/* Takes bytes of a body that need not be looked at, `most` at most, for a side that has got all
+ * that there was for it. -1: there is no such way now, or no byte: a look will tell why. */
+static ssize_t take_unread(struct call_http *h, int fd, struct side *side, uint64_t most)
+{
+	if (!side->bulk || side->broken || most < BULK_FROM ||
+	    !piped_ready(&side->piped, &h->gate->pipes)) {
+		return -1;
+	}
+	ssize_t n = piped_fill(&side->piped, fd, most < PIPED_MAX ? (size_t)most : PIPED_MAX);
+	if (n > 0) {
+		side->by_pipe += (size_t)n;
+		return n;
+	}
+	/* splice(2) does not step over urgent data, recv(2) does. */
+	side->bulk = side->by_pipe >= BULK_UNTIL;
+	if (n == 0 || !waits() || side->by_pipe == 0) {
+		return -1;
+	}
+	side->readable = false;
+	return 0;
 }
 
 /* What the bodies of all calls to models take together is bounded. */
@@ -275,13 +331,31 @@ static void count_memory(struct call_http *h)
 	http_refuse(h->http, &full);
 }
 
+static bool wants_program(const struct call_http *h)
+{
+	return h->program.piped.n == 0 && http_wants_client(h->http);
+}
+
+static bool wants_server(const struct call_http *h)
+{
+	return h->server.piped.n == 0 && (!h->asking || http_wants_server(h->http));
+}
+
 static bool read_program(struct call_http *h)
 {
 	unsigned char buf[PIECE];
 	int fd = h->call->program;
 
-	if (!h->program.readable || h->program_ended || !http_wants_client(h->http)) {
+	if (!h->program.readable || h->program_ended || !wants_program(h)) {
 		return false;
+	}
+	if (h->server.writable && http_to_server(h->http)->n == 0 && !h->deaf) {
+		ssize_t n = take_unread(h, fd, &h->program, http_unread_client(h->http));
+
+		if (n >= 0) {
+			http_passed_client(h->http, (size_t)n);
+			return n > 0;
+		}
 	}
 	ssize_t n = look(fd, &h->program, buf);
 	if (n > 0) {
@@ -322,8 +396,16 @@ static bool read_server(struct call_http *h)
 	unsigned char buf[PIECE];
 	int fd = h->call->server;
 
-	if (fd < 0 || !h->server.readable || (h->asking && !http_wants_server(h->http))) {
+	if (fd < 0 || !h->server.readable || !wants_server(h)) {
 		return false;
+	}
+	if (h->asking && h->program.writable && http_to_client(h->http)->n == 0) {
+		ssize_t n = take_unread(h, fd, &h->server, http_unread_server(h->http));
+
+		if (n >= 0) {
+			http_passed_server(h->http, (size_t)n);
+			return n > 0;
+		}
 	}
 	ssize_t n = look(fd, &h->server, buf);
 	if (n < 0 && waits()) {
@@ -350,7 +432,7 @@ static bool write_both(struct call_http *h, bool *moved)
 {
 	struct call *call = h->call;
 	struct http_out *out = http_to_server(h->http);
-	int n = write_out(call->program, &h->program, http_to_client(h->http));
+	int n = write_out(call->program, &h->program, &h->server, http_to_client(h->http));
 
 	if (n < 0) {
 		call_end(call, true);
@@ -360,12 +442,13 @@ static bool write_both(struct call_http *h, bool *moved)
 	if (call->server < 0) {
 		return true;
 	}
-	n = h->deaf ? -1 : write_out(call->server, &h->server, out);
+	n = h->deaf ? -1 : write_out(call->server, &h->server, &h->program, out);
 	if (n < 0) {
 		/* It may have answered all the same, and that is read still. */
 		h->deaf = true;
 		h->server.readable = true;
-		n = out->n > 0;
+		n = owes(&h->program, out);
+		stop_pipe(h, &h->program);
 		http_written(out, out->n);
 	}
 	*moved = *moved || n > 0;
@@ -393,7 +476,7 @@ static void upgraded(struct call_http *h)
 static void pass_end(struct call_http *h)
 {
 	if (h->program_ended && !h->end_passed && h->asking && h->call->server >= 0 &&
-	    http_to_server(h->http)->n == 0) {
+	    !owes(&h->program, http_to_server(h->http))) {
 		h->end_passed = true;
 		shutdown(h->call->server, SHUT_WR);
 	}
@@ -418,27 +501,26 @@ static bool watch_time(struct call_http *h)
 
 static void want(struct call_http *h)
 {
-	struct http *http = h->http;
 	/* A reset is told to whoever waits for anything at all. */
 	int program = h->program.urgent ? 0 : UV_PRIORITIZED;
 	int server = h->server.urgent ? 0 : UV_PRIORITIZED;
 
-	if (http_wants_client(http) && !h->program_ended) {
+	if (wants_program(h) && !h->program_ended) {
 		program |= UV_READABLE;
 	} else if (!h->end_seen) {
 		program |= UV_DISCONNECT;
 	}
-	if (http_to_client(http)->n > 0) {
+	if (owes(&h->server, http_to_client(h->http))) {
 		program |= UV_WRITABLE;
 	}
 	event_fd_want(h->call->on_program, program);
 	if (h->server.event == NULL) {
 		return;
 	}
-	if (!h->asking || http_wants_server(http)) {
+	if (wants_server(h)) {
 		server |= UV_READABLE;
 	}
-	if (http_to_server(http)->n > 0) {
+	if (owes(&h->program, http_to_server(h->http))) {
 		server |= UV_WRITABLE;
 	}
 	event_fd_want(h->server.event, server);
@@ -452,13 +534,24 @@ static void finish(struct call_http *h)
 
 	/* A request that broke off in the middle is not to be taken for whole. */
 	drop_server(h, http_state(h->http) == HTTP_BROKEN);
-	if (http_to_client(h->http)->n > 0) {
+	if (owes(&h->server, http_to_client(h->http))) {
 		want(h);
 		return;
 	}
 	call->http = NULL;
 	call_http_free(h);
 	call_linger(call, cut);
+}
+
+/* Others may need them. */
+static void give_pipes(struct call_http *h)
+{
+	if (h->program.piped.n == 0) {
+		piped_end(&h->program.piped, &h->gate->pipes);
+	}
+	if (h->server.piped.n == 0) {
+		piped_end(&h->server.piped, &h->gate->pipes);
+	}
 }
 
 static void settle(struct call_http *h)
@@ -476,6 +569,7 @@ static void settle(struct call_http *h)
 	case HTTP_GOING:
 		break;
 	}
+	give_pipes(h);
 	pass_end(h);
 	if (http_to_server(h->http)->n > 0 && call->server < 0 && call->dial == NULL &&
 	    !call_dial(call, on_dialled)) {
@@ -493,6 +587,7 @@ static void turn(struct call_http *h)
 {
 	bool moved = true;
 
+	h->program.by_pipe = h->server.by_pipe = 0;
 	/* A broken server is told about once only: all that it left is read. */
 	for (int i = 0;
 	     (i < TURNS || h->server.broken) && moved && http_state(h->http) == HTTP_GOING; i++) {
@@ -591,7 +686,8 @@ static struct call_http *http_make(struct call *call)
 	if (h != NULL) {
 		h->gate = call->gate;
 		h->call = call;
-		h->program.writable = true;
+		h->program = (struct side){.writable = true, .piped = PIPED_NONE};
+		h->server = (struct side){.piped = PIPED_NONE};
 		h->http = http_new(&config);
 	}
 	return h;
@@ -611,6 +707,8 @@ void call_http_free(struct call_http *http)
 {
 	if (http != NULL) {
 		http->gate->bodies -= http->held;
+		piped_end(&http->program.piped, &http->gate->pipes);
+		piped_end(&http->server.piped, &http->gate->pipes);
 		event_fd_free(http->server.event);
 		http_free(http->http);
 		free(http);

@@ -54,6 +54,7 @@ struct call {
 	struct relay *relay;
 	struct call_http *http;
 	size_t drained;
+	bool cut; /* the last word is not whole, and must not end like one that is */
 };
 
 /* --- call.c ------------------------------------------------------------------------------- */

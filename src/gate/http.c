@@ -3,6 +3,7 @@
 #include "gate/http_inner.h"
 #include "gate/pages.h"
 
+#include <assert.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -164,6 +165,43 @@ size_t http_from_client(struct http *h, const unsigned char *bytes, size_t len)
 		check_memory(h);
 	}
 	return taken;
+}
+
+/* What llhttp still awaits of a body is in content_length, which it counts down. */
+static uint64_t all_but_the_last(const llhttp_t *parser)
+{
+	return parser->content_length > 0 ? parser->content_length - 1 : 0;
+}
+
+uint64_t http_unread_client(const struct http *h)
+{
+	bool plain = h->ask == ASK_BODY && !h->config.model && !h->head.chunked;
+
+	return h->state == HTTP_GOING && plain ? all_but_the_last(&h->in) : 0;
+}
+
+uint64_t http_unread_server(const struct http *h)
+{
+	bool plain = h->reply == REPLY_BODY && !h->config.model && !h->in_chunks;
+
+	if (h->state != HTTP_GOING || !plain) {
+		return 0;
+	}
+	return h->to_end ? UINT64_MAX : all_but_the_last(&h->out);
+}
+
+void http_passed_client(struct http *h, uint64_t n)
+{
+	assert(n <= http_unread_client(h));
+	h->in.content_length -= n;
+}
+
+void http_passed_server(struct http *h, uint64_t n)
+{
+	assert(n <= http_unread_server(h));
+	if (!h->to_end) {
+		h->out.content_length -= n;
+	}
 }
 
 void http_client_ended(struct http *h)

@@ -15,6 +15,9 @@
  * the body does, and the call ends: what would follow could be read as another request by a server
  * that has stopped reading this one.
  *
+ * A body that is not in chunks may pass unread, past this one (http_unread_client): nothing in it
+ * is judged, and its length is known.
+ *
  * Memory (http_memory): HTTP_HEAD_MAX and a little until a request is let through; at most
  * GATE_CALL_LATE after, but for the body of a request to a model runtime, which is gathered as it
  * comes. */
@@ -112,6 +115,16 @@ size_t http_from_server(struct http *http, const unsigned char *bytes, size_t le
 struct http_out *http_to_server(struct http *http);
 struct http_out *http_to_client(struct http *http);
 void http_written(struct http_out *out, size_t n);
+
+/* How many of the bytes that come next, of the program or of the server, need not be fed: of a body
+ * whose length is known all but the last one, which ends the message when it is fed; UINT64_MAX of
+ * an answer that ends with its connection. They may pass as they are when what is queued for the
+ * other side is written. 0: none (heads, chunks, bodies for models). */
+uint64_t http_unread_client(const struct http *http);
+uint64_t http_unread_server(const struct http *http);
+/* So many of them were read, and are on their way. */
+void http_passed_client(struct http *http, uint64_t n);
+void http_passed_server(struct http *http, uint64_t n);
 
 /* The other side ended its half (a read gave 0). */
 void http_client_ended(struct http *http);

@@ -169,6 +169,7 @@ struct http {
 	bool no_body;         /* models: the body is read and left out */
 	bool chunk_out;       /* the answer goes out in chunks */
 	bool to_end;          /* the answer ends with the connection */
+	bool in_chunks;       /* the answer comes in chunks */
 	unsigned provisional; /* answers 1xx to the request under way */
 	bool answered;        /* the answer's head has been passed on */
 	bool passed;          /* some request was let through */

@@ -95,6 +95,7 @@ static void pass_answer(struct http *h, const struct head *head)
 		  (h->head.minor > 0 || !head->chunked);
 	/* Not as llhttp says at the end: trailers change its mind. */
 	h->to_end = until_close(h, head);
+	h->in_chunks = head->chunked;
 	h->chunk_out = head->chunked && !no_body(h, head) && h->head.minor > 0;
 	const struct http_reply reply = {
 		.v = (const char *)h->reply_raw.v + h->reply_raw.at,

@@ -40,3 +40,34 @@ void pipes_close(struct pipes *pipes)
 		close(pipes->kept[pipes->nkept][1]);
 	}
 }
+
+bool piped_ready(struct piped *piped, struct pipes *pipes)
+{
+	return piped->pipe[0] >= 0 || pipes_take(pipes, piped->pipe);
+}
+
+ssize_t piped_fill(struct piped *piped, int from, size_t most)
+{
+	ssize_t n = splice(from, NULL, piped->pipe[1], NULL, most < PIPED_MAX ? most : PIPED_MAX,
+			   SPLICE_F_MOVE | SPLICE_F_NONBLOCK);
+
+	piped->n = n > 0 ? (size_t)n : 0;
+	return n;
+}
+
+ssize_t piped_drain(struct piped *piped, int to)
+{
+	ssize_t n =
+		splice(piped->pipe[0], NULL, to, NULL, piped->n, SPLICE_F_MOVE | SPLICE_F_NONBLOCK);
+
+	piped->n -= n > 0 ? (size_t)n : 0;
+	return n;
+}
+
+void piped_end(struct piped *piped, struct pipes *pipes)
+{
+	if (piped->pipe[0] >= 0) {
+		pipes_give(pipes, piped->pipe, piped->n == 0);
+	}
+	*piped = PIPED_NONE;
+}

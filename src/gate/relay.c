@@ -6,29 +6,24 @@
 
 #include <assert.h>
 #include <errno.h>
-#include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
-#include <unistd.h>
 
-/* A read into the shared buffer, and what one splice may bring into a pipe. The kernel keeps the
- * pages of a socket's bytes as they are, so that a pipe's 16 slots hold much more than 64 KiB. */
-#define COPY_MAX  (64UL * 1024UL)
-#define PIECE_MAX (128UL * 1024UL)
+/* A read that is copied. */
+#define COPY_MAX (64UL * 1024UL)
 /* A read of so much shows that a flow is in bulk; a turn of less that it is no more. Below a few
  * pages a copy is cheaper than a pipe. */
 #define BULK_FROM  (16UL * 1024UL)
 #define BULK_UNTIL (4UL * 1024UL)
 
-static_assert(2 * PIECE_MAX <= GATE_CALL_LATE, "what waits in a call, both ways");
+static_assert(2 * PIPED_MAX <= GATE_CALL_LATE, "what waits in a call, both ways");
 
 struct flow {
 	uint64_t passed;
 	unsigned char *held; /* copied, not written yet */
 	size_t held_at, held_n;
-	int pipe[2]; /* lent when [0] >= 0 */
-	size_t piped;
+	struct piped piped;
 	bool bulk;
 	bool ended; /* nothing more comes */
 	bool shut;  /* nothing more goes: the end is passed on, or cannot be */
@@ -67,16 +62,7 @@ static bool waits(void)
 
 static bool holds(const struct flow *f)
 {
-	return f->held_n > 0 || f->piped > 0;
-}
-
-static void give_pipe(struct relay *r, struct flow *f)
-{
-	if (f->pipe[0] >= 0) {
-		pipes_give(&r->gate->pipes, f->pipe, f->piped == 0);
-		f->pipe[0] = f->pipe[1] = -1;
-		f->piped = 0;
-	}
+	return f->held_n > 0 || f->piped.n > 0;
 }
 
 static void drop_held(struct flow *f)
@@ -90,7 +76,7 @@ static void close_flow(struct relay *r, struct flow *f)
 {
 	f->shut = true;
 	drop_held(f);
-	give_pipe(r, f);
+	piped_end(&f->piped, &r->gate->pipes);
 }
 
 static bool hold(struct flow *f, const void *bytes, size_t n)
@@ -112,18 +98,15 @@ static bool hold(struct flow *f, const void *bytes, size_t n)
 /* Writes what waits. */
 static enum step put(struct flow *f, int to)
 {
-	ssize_t n = f->piped > 0 ? splice(f->pipe[0], NULL, to, NULL, f->piped,
-					  SPLICE_F_MOVE | SPLICE_F_NONBLOCK)
-				 : send(to, f->held + f->held_at, f->held_n,
-					MSG_NOSIGNAL | MSG_DONTWAIT);
+	bool piped = f->piped.n > 0;
+	ssize_t n = piped ? piped_drain(&f->piped, to)
+			  : send(to, f->held + f->held_at, f->held_n, MSG_NOSIGNAL | MSG_DONTWAIT);
 
 	if (n <= 0) {
 		return n < 0 && !waits() ? STEP_BROKEN : STEP_WAIT;
 	}
 	f->passed += (uint64_t)n;
-	if (f->piped > 0) {
-		f->piped -= (size_t)n;
-	} else {
+	if (!piped) {
 		f->held_at += (size_t)n;
 		f->held_n -= (size_t)n;
 		if (f->held_n == 0) {
@@ -162,8 +145,7 @@ static enum step copy(struct flow *f, int from, int to, bool *ret_reading)
 
 static enum step take_by_pipe(struct flow *f, int from)
 {
-	ssize_t n =
-		splice(from, NULL, f->pipe[1], NULL, PIECE_MAX, SPLICE_F_MOVE | SPLICE_F_NONBLOCK);
+	ssize_t n = piped_fill(&f->piped, from, PIPED_MAX);
 
 	if (n < 0) {
 		return waits() ? STEP_WAIT : STEP_BROKEN;
@@ -171,13 +153,12 @@ static enum step take_by_pipe(struct flow *f, int from)
 	if (n == 0) {
 		f->ended = true;
 	}
-	f->piped = (size_t)n;
 	return STEP_ON;
 }
 
 static bool has_pipe(struct relay *r, struct flow *f)
 {
-	return f->pipe[0] >= 0 || (f->bulk && pipes_take(&r->gate->pipes, f->pipe));
+	return f->piped.pipe[0] >= 0 || (f->bulk && piped_ready(&f->piped, &r->gate->pipes));
 }
 
 /* One step of a flow. */
@@ -238,7 +219,7 @@ static void pump(struct relay *r, int i)
 		broke(r, i, ECONNRESET, true);
 	}
 	if (!holds(f)) {
-		give_pipe(r, f);
+		piped_end(&f->piped, &r->gate->pipes);
 	}
 	if (f->passed - begin < BULK_UNTIL) {
 		f->bulk = false;
@@ -353,7 +334,7 @@ struct relay *relay_start(struct gate *gate, int a, int b, const void *first, si
 	*r = (struct relay){
 		.gate = gate,
 		.end = {{.relay = r, .fd = a}, {.relay = r, .fd = b}},
-		.flow = {{.pipe = {-1, -1}}, {.pipe = {-1, -1}}},
+		.flow = {{.piped = PIPED_NONE}, {.piped = PIPED_NONE}},
 		.done = done,
 		.context = context,
 	};

@@ -42,6 +42,13 @@ BROKEN = {
     "second": b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nhiHTTP/1.1 200 OK\r\n"
               b"Content-Length: 6\r\n\r\npoison",
 }
+
+
+def pattern(n):
+    """n bytes that show where one is missing: 251 divides no buffer's size."""
+    return (bytes(range(251)) * (n // 251 + 1))[:n]
+
+
 GUID = b"258EAFA5-E914-47DA-95CA-C5AB0DC85B11"
 
 
@@ -136,7 +143,7 @@ class Connection:
     def do_bytes(self, request):
         n = int(request.query["n"])
         self.send(b"HTTP/1.1 200 OK\r\nContent-Length: %d\r\n\r\n" % n)
-        block = bytes(range(256)) * 256
+        block = pattern(251 * 256)
         while n and request.method != "HEAD":
             self.send(block[:n])
             n -= len(block[:n])
@@ -148,8 +155,27 @@ class Connection:
         self.send(b"0\r\nX-Sum: 13\r\n\r\n")
 
     def do_until_close(self, request):
+        n = int(request.query.get("n", 0))
         self.send(b"HTTP/1.1 200 OK\r\nConnection: close\r\n\r\nuntil the end")
+        self.send(pattern(n))
+        if "reset" in request.query:
+            reset(self.sock)
         return False
+
+    def do_cut(self, request):
+        """An answer of n bytes of which half come, and then the end or a reset."""
+        n = int(request.query["n"])
+        self.send(b"HTTP/1.1 200 OK\r\nContent-Length: %d\r\n\r\n" % n + pattern(n // 2))
+        time.sleep(float(request.query.get("wait", 0)))
+        if "reset" in request.query:
+            reset(self.sock)
+        return False
+
+    def midway(self, request):
+        """Answers when it has read `at` bytes of a body, and reads on. Over when it was there."""
+        self.stream.read(int(request.query["at"]))
+        self.answer(request, b"midway\n", "413 Said")
+        self.note(event="midway", rest=len(self.stream.read()))
 
     def do_hints(self, request):
         self.send(b"HTTP/1.1 103 Early Hints\r\nLink: </a.css>; rel=preload\r\n\r\n")
@@ -234,6 +260,9 @@ class Connection:
                 self.send(b"HTTP/1.1 100 Continue\r\n\r\n")
             if request.path == "/early":
                 self.answer(request, b"too early\n", "413 Said")
+                break
+            if request.path == "/midway":
+                self.midway(request)
                 break
             if request.path.startswith("/git/"):
                 self.whole(request)
