@@ -112,12 +112,29 @@ bool str_is_utf8(const char *s, size_t len)
 	return true;
 }
 
-/* Characters that a terminal acts on or that reorder what stands around them. */
+/* Characters that a terminal acts on, that reorder what stands around them, or that are not seen:
+ * of those without a mark of their own only the blank stays. */
 static bool unprintable(uint32_t cp)
 {
-	return cp < 0x20 || (cp >= 0x7f && cp < 0xa0) || cp == 0x200e || cp == 0x200f ||
-	       (cp >= 0x2028 && cp <= 0x202e) || (cp >= 0x2066 && cp <= 0x2069) || cp == 0x061c ||
-	       cp == 0xfeff;
+	static const uint32_t ranges[][2] = {
+		{0, 0x1f},          {0x7f, 0xa0},     {0xad, 0xad},     {0x34f, 0x34f},
+		{0x61c, 0x61c},     {0x115f, 0x1160}, {0x1680, 0x1680}, {0x17b4, 0x17b5},
+		{0x180b, 0x180f},   {0x2000, 0x200f}, {0x2028, 0x202f}, {0x205f, 0x206f},
+		{0x2800, 0x2800},   {0x3000, 0x3000}, {0x3164, 0x3164}, {0xfeff, 0xfeff},
+		{0xffa0, 0xffa0},   {0xfff0, 0xfffb}, {0xfffe, 0xffff}, {0x1d173, 0x1d17a},
+		{0xe0000, 0xe0fff},
+	};
+
+	/* Mostly. */
+	if (cp >= 0x20 && cp < 0x7f) {
+		return false;
+	}
+	for (size_t i = 0; i < ARRAY_LEN(ranges); i++) {
+		if (cp >= ranges[i][0] && cp <= ranges[i][1]) {
+			return true;
+		}
+	}
+	return false;
 }
 
 const char *str_printable(const char *s, char *out, size_t cap)

