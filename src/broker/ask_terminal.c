@@ -98,8 +98,8 @@ static enum ask_answer ask_there(const struct ask *ask, const struct url *url, c
 	char line[LINE_BYTES];
 
 	snprintf(text, sizeof(text),
-		 "%s%s\r\n\r\nA program in the sandbox asks to open this page in your browser:\r\n"
-		 "\r\n%s\r\n\r\n",
+		 "%s%s\n\nA program in the sandbox asks to open this page in your "
+		 "browser:\n\n%s\n\n",
 		 enter, url->host, url->text);
 	if (!show(ask, text, until, &why) ||
 	    (!ask_wait(ask, -1, 0, clock_now_ms() + SETTLE_MS, &why) && why == ASK_GONE)) {
@@ -108,6 +108,8 @@ static enum ask_answer ask_there(const struct ask *ask, const struct url *url, c
 	tcflush(ask->terminal, TCIFLUSH);
 	if (!show(ask, "Open it? Type y for yes: ", until, &why) ||
 	    !read_line(ask, line, until, &why)) {
+		/* The rest of an answer is nothing for the program. */
+		tcflush(ask->terminal, TCIFLUSH);
 		return why;
 	}
 	/* In raw mode since, a program has read or typed along. */
@@ -132,9 +134,9 @@ enum ask_answer ask_on_terminal(const struct ask *ask, const struct url *url, lo
 	if (ask->hold != NULL) {
 		(void)ask->hold(true, ask->context);
 	}
-	enum ask_answer answer = ask_there(ask, url, screen ? SCREEN_ENTER : "\r\n", until_ms);
+	enum ask_answer answer = ask_there(ask, url, screen ? SCREEN_ENTER : "\n", until_ms);
 	/* Whatever else has happened, the program's screen comes back. */
-	snprintf(text, sizeof(text), "%slnk: %s: %s\r\n", screen ? SCREEN_LEAVE : "\r\n",
+	snprintf(text, sizeof(text), "%slnk: %s: %s\n", screen ? SCREEN_LEAVE : "\n",
 		 answer == ASK_YES ? "opening" : "not opened", url->text);
 	(void)show(ask, text, clock_now_ms() + SETTLE_MS, &ignored);
 	if (ask->hold != NULL) {

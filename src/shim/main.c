@@ -311,16 +311,17 @@ static void pass_signals(struct shim *s)
 	}
 }
 
-static void watch_signals(struct shim *s)
+/* Those of `numbers` that the caller does not have ignored; SIGCONT always. */
+static void watch_signals(struct shim *s, const int *numbers, size_t n)
 {
 	struct sigaction now;
 	sigset_t set;
 
 	sigemptyset(&set);
-	for (size_t i = 0; i < ARRAY_LEN(passed); i++) {
-		if (passed[i] == SIGCONT ||
-		    (sigaction(passed[i], NULL, &now) == 0 && now.sa_handler != SIG_IGN)) {
-			sigaddset(&set, passed[i]);
+	for (size_t i = 0; i < n; i++) {
+		if (numbers[i] == SIGCONT ||
+		    (sigaction(numbers[i], NULL, &now) == 0 && now.sa_handler != SIG_IGN)) {
+			sigaddset(&set, numbers[i]);
 		}
 	}
 	sigprocmask(SIG_BLOCK, &set, NULL);
@@ -342,7 +343,7 @@ static void __attribute__((noreturn)) run_tool(struct shim *s, char **args)
 	if (!relays_prepare(&s->relays, given)) {
 		refuse(s->name, "cannot hand its descriptors over");
 	}
-	watch_signals(s);
+	watch_signals(s, passed, ARRAY_LEN(passed));
 	s->broker = call_broker(s->name);
 	ask(s, FRAME_TOOL, args, given, FRAME_FDS);
 	relays_passed(given);
@@ -363,13 +364,44 @@ static void __attribute__((noreturn)) run_tool(struct shim *s, char **args)
 	}
 }
 
-/* Signals have their usual effect: a shim that is killed withdraws the question. */
-static void __attribute__((noreturn)) browse(struct shim *s, char **args)
+/* A signal withdraws the question, which the broker takes off the screen before we end by it. */
+static _Noreturn void withdraw(struct shim *s)
 {
+	struct pollfd fds[] = {{.fd = s->broker, .events = POLLIN},
+			       {.fd = s->signals, .events = POLLIN}};
+	struct signalfd_siginfo si;
+
+	if (read(s->signals, &si, sizeof(si)) != (ssize_t)sizeof(si)) {
+		_exit(EXIT_REFUSED);
+	}
+	shutdown(s->broker, SHUT_WR);
+	while (poll(fds, ARRAY_LEN(fds), -1) < 0) {
+	}
+	die_by((int)si.ssi_signo);
+}
+
+static _Noreturn void browse(struct shim *s, char **args)
+{
+	static const int ending[] = {SIGHUP, SIGINT, SIGQUIT, SIGTERM};
+
 	s->broker = call_broker(s->name);
+	/* No job is stopped in the middle of a question. */
+	signal(SIGTSTP, SIG_IGN);
+	watch_signals(s, ending, ARRAY_LEN(ending));
 	ask(s, FRAME_BROWSE, args, NULL, 0);
 	for (;;) {
-		hear(s);
+		struct pollfd fds[] = {{.fd = s->broker, .events = POLLIN},
+				       {.fd = s->signals, .events = POLLIN}};
+
+		if (poll(fds, ARRAY_LEN(fds), -1) < 0) {
+			continue;
+		}
+		if (fds[0].revents != 0) {
+			hear(s);
+		}
+		if (fds[1].revents != 0) {
+			withdraw(s);
+		}
 	}
 }
 
