@@ -1,13 +1,15 @@
 """Rows B: what a program can have the user's browser open, and what the user is told of it."""
 
+import http.server
 import json
 import os
 import re
+import threading
 
 import pytest
 
 from cell import row
-from conftest import wait_until
+from conftest import descendants, wait_until
 from toolbox import Terminal, browser, tools
 
 SHIMS = ("xdg-open", "open", "sensible-browser", "www-browser")
@@ -250,6 +252,58 @@ os.rename({str(page.tools.box.dir / "told.new")!r}, {str(page.tools.box.dir / "t
     assert env["BROWSER"] == str(program) and "/run/lnk" not in env["PATH"]
     assert {os.path.basename(v) for v in fds.values()} <= {"null", "told.new", "fd"} or \
         set(fds) <= {"0", "1", "2", "3"}, fds
+
+
+@row("B1", "B3")
+def test_chromium_opens_what_was_said_yes_to(page):
+    """The real one, without a window; ok.test is a server of ours to it."""
+    class Site(http.server.BaseHTTPRequestHandler):
+        def do_GET(self):
+            visits.append((self.headers["Host"].split(":")[0], self.path))
+            self.send_response(200)
+            self.send_header("Content-Length", "2")
+            self.end_headers()
+            self.wfile.write(b"ok")
+
+        def log_message(self, *_):
+            pass
+
+    def wait_for_visits(n):
+        return wait_until(lambda: len(pages()) >= n, 60) and pages()
+
+    def pages():
+        # It calls its maker, too.
+        return [v for v in visits if v[0].endswith(".test") and v[1] != "/favicon.ico"]
+
+    visits = []
+    server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), Site)
+    threading.Thread(target=server.serve_forever, daemon=True).start()
+    tools = page.tools
+    program = tools.script("the-browser", f"""\
+#!/bin/sh
+exec chromium --headless --no-sandbox --disable-gpu --user-data-dir={tools.box.dir}/chromium \
+    --host-resolver-rules="MAP * 127.0.0.1:{server.server_port}" --dump-dom "$@" \
+    > {tools.box.dir}/dom 2>&1
+""")
+    tools.box.env["BROWSER"] = str(program)
+    try:
+        assert page("http://ok.test/yes?a=b%20c").rc == OPENED
+        assert wait_for_visits(1) == [("ok.test", "/yes?a=b%20c")]
+        assert wait_until(lambda: "ok" in (tools.box.dir / "dom").read_text(), 20)
+        page.browser.answers(False)
+        assert page("http://ok.test/no").rc == NOT_OPENED
+        page.browser.answers(True)
+        for address in ("http://evil.test/", "file:///etc/passwd", "javascript:fetch('//evil.test')",
+                        "http://ok.test@evil.test/"):
+            assert page(address).rc == NOT_OPENED
+        assert page("http://ok.test/last").rc == OPENED
+        assert wait_for_visits(2)[1:] == [("ok.test", "/last")]
+        tools.box.outside(program, "http://evil.test/")
+        assert pages()[2:] == [("evil.test", "/")]
+    finally:
+        server.shutdown()
+        server.server_close()
+        wait_until(lambda: "chromium" not in descendants().values(), 20)
 
 
 __all__ = ["browser", "tools"]

@@ -380,7 +380,7 @@ def test_interrupt_on_a_terminal(tools):
 def test_stop_and_continue(tools):
     tools.add_script("echoer", "#!/bin/sh\necho up; while read x; do echo \"got $x\"; done\n")
     with terminal_of(tools, "bash", "--norc", "--noprofile", "-i") as t:
-        t.wait("$ ")
+        t.wait("bash-")
         t.send("echoer\n")
         t.wait("up\r")
         for _ in range(2):
