@@ -5,6 +5,7 @@ import json
 import os
 import re
 import signal
+import socket
 import subprocess
 import time
 
@@ -203,6 +204,37 @@ def test_own_paths_that_are_written(tools):
     assert tools.sh("cat ~/cache/x").rc != 0
 
 
+@pytest.mark.parametrize("flag", ["--read", "--write"])
+def test_own_sockets_are_called(tools, flag):
+    """An agent's, Docker's: by the tool alone, and no others that lie in grants."""
+    folder = tools.box.home / "run"
+    folder.mkdir()
+    paths = {"own": folder / "own", "other": folder / "other", "granted": tools.box.proj / "granted"}
+    servers = [socket.socket(socket.AF_UNIX) for _ in paths]
+    for server, path in zip(servers, paths.values()):
+        server.bind(str(path))
+        server.listen()
+    tools.add_script("dial", """\
+#!/usr/bin/python3
+import socket, sys
+for path in sys.argv[1:]:
+    try:
+        socket.socket(socket.AF_UNIX).connect(path); print("reached")
+    except OSError as e:
+        print(e.strerror)
+""", flag, paths["own"])
+    tools.box.write("dial.py", (tools.folder / "dial").read_text())
+    # As an argument, the name would be one of the tool's own paths.
+    program = tools.script("dial", (tools.folder / "dial").read_text().replace(
+        "sys.argv[1:]", repr([str(p) for p in paths.values()])))
+    seen = tools.run("dial")
+    assert seen.lines[0] == "reached" and "reached" not in seen.lines[1:] and len(seen.lines) == 3, seen
+    assert "reached" not in tools.run("python3", "dial.py", *paths.values()).out
+    assert tools.box.outside(program).lines == ["reached"] * 3
+    for server in servers:
+        server.close()
+
+
 def test_the_tool_has_no_rights_and_sees_no_processes(show):
     told = show()
     assert re.search("CapEff:\t0+\n", told["caps"]) and "NoNewPrivs:\t1" in told["caps"]
@@ -352,7 +384,6 @@ def test_git_fetches_over_ssh(git):
 
 
 def free_port():
-    import socket
     with socket.socket() as s:
         s.bind(("127.0.0.1", 0))
         return s.getsockname()[1]
