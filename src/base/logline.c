@@ -148,6 +148,7 @@ void logfile_init(struct logfile *log, int fd)
 	log->fd = fd;
 	log->regular = fd >= 0 && fstat(fd, &st) == 0 && S_ISREG(st.st_mode);
 	log->broken = false;
+	log->gap = log->lost = 0;
 }
 
 /* True when a write does not wait for a reader: the log may be a pipe or a terminal. */
@@ -158,15 +159,16 @@ static bool ready(const struct logfile *log)
 	return log->regular || (poll(&p, 1, 0) == 1 && (p.revents & POLLOUT) != 0);
 }
 
-void logfile_write(struct logfile *log, const struct logline *line)
+/* True when it is there as a whole. */
+static bool write_line(struct logfile *log, const struct logline *line)
 {
 	/* A newline that ends what was cut, and the line, in one piece. */
 	char all[LOGLINE_MAX + 1] = "\n";
 	const char *from = log->broken ? all : all + 1;
 	ssize_t n;
 
-	if (log->fd < 0 || !ready(log)) {
-		return;
+	if (!ready(log)) {
+		return false;
 	}
 	memcpy(all + 1, line->v, line->n);
 	size_t len = line->n + (log->broken ? 1 : 0);
@@ -175,5 +177,30 @@ void logfile_write(struct logfile *log, const struct logline *line)
 	} while (n < 0 && errno == EINTR);
 	if (n > 0) {
 		log->broken = (size_t)n < len;
+	}
+	return n == (ssize_t)len;
+}
+
+static bool write_gap(struct logfile *log)
+{
+	struct logline line = {.n = 0};
+
+	logline_begin(&line);
+	logline_number(&line, "lost", log->gap);
+	logline_end(&line);
+	return write_line(log, &line);
+}
+
+void logfile_write(struct logfile *log, const struct logline *line)
+{
+	if (log->fd < 0) {
+		return;
+	}
+	if (log->gap > 0 && write_gap(log)) {
+		log->gap = 0;
+	}
+	if (log->gap > 0 || !write_line(log, line)) {
+		log->gap++;
+		log->lost++;
 	}
 }

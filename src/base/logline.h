@@ -36,15 +36,19 @@ void logline_origin(struct logline *line, const char *key, const struct origin *
 void logline_end(struct logline *line);
 
 struct logfile {
-	int fd;       /* borrowed; O_APPEND; -1: no log */
-	bool regular; /* a file that never makes a writer wait */
-	bool broken;  /* the last line was cut: the next begins with a newline */
+	int fd;        /* borrowed; O_APPEND; -1: no log */
+	bool regular;  /* a file that never makes a writer wait */
+	bool broken;   /* the last line was cut: the next begins with a newline */
+	uint64_t gap;  /* lines lost since the last one that was written */
+	uint64_t lost; /* in all */
 };
 
 /* Before the process confines itself: the time zone's file is read here. */
 void logfile_init(struct logfile *log, int fd);
 
-/* Writes an ended line with one write(2). A full disk, and a pipe that nobody reads, lose lines. */
+/* Writes an ended line with one write(2). A full disk, and a pipe that nobody reads, lose lines.
+ * They are counted, and {"time", "lost": N} stands in their place as soon as one can be written
+ * again: a program that fills the disk for a moment does not hide that it called. */
 void logfile_write(struct logfile *log, const struct logline *line);
 
 #endif

@@ -117,6 +117,16 @@ static void more_refused(uint32_t more)
 	}
 }
 
+void notes_of_log(uint32_t lost)
+{
+	if (lost > 0) {
+		fprintf(stderr,
+			"lnk: warning: lines that are missing in the log, which could not be "
+			"written to: %" PRIu32 "\n",
+			lost);
+	}
+}
+
 void notes_of_gate(const struct gate_report *report, bool died)
 {
 	if (died) {

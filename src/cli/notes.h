@@ -20,6 +20,9 @@ void notes_of_gate(const struct gate_report *report, bool died);
 /* Likewise of the broker. */
 void notes_of_broker(const struct broker_report *report, bool died);
 
+/* That the log is not whole, when lines of it were lost. Said even when quiet is asked for. */
+void notes_of_log(uint32_t lost);
+
 /* When it has ended: what was in the private home and is gone with it. */
 void notes_at_exit(const struct confine_result *result);
 

@@ -462,6 +462,7 @@ static void end_gate(struct run *r, bool started)
 	if (started && (died || !r->given[RUN_QUIET])) {
 		notes_of_gate(&report, died);
 	}
+	notes_of_log(report.lost);
 }
 
 /* The same of the broker: of tools and pages. */

@@ -374,6 +374,7 @@ static bool read_report(const struct gate_client *gate, struct gate_report *repo
 			keep(report, &msg.u.refusal);
 		} else if (msg.kind == CONTROL_REPORTED) {
 			report->more = msg.more;
+			report->lost = msg.lost;
 			return true;
 		} else {
 			break;

@@ -25,6 +25,7 @@ struct gate_report {
 	struct gate_refusal v[GATE_REFUSALS_MAX];
 	uint32_t n;
 	uint32_t more; /* different things beyond them */
+	uint32_t lost; /* decisions that could not be written to the log */
 };
 
 struct gate_client {

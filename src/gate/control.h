@@ -36,6 +36,7 @@ struct control_plan {
 struct control {
 	uint32_t kind;
 	uint32_t more; /* of CONTROL_REPORTED: different refusals that were not told */
+	uint32_t lost; /* likewise: decisions that the log has not */
 	union {
 		struct control_plan plan;
 		struct gate_refusal refusal;

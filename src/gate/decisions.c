@@ -217,6 +217,13 @@ void decisions_add(struct decisions *decisions, const struct decision *decision)
 	}
 }
 
+uint32_t decisions_lost(const struct decisions *decisions)
+{
+	uint64_t lost = decisions->log.lost;
+
+	return lost < UINT32_MAX ? (uint32_t)lost : UINT32_MAX;
+}
+
 /* --- the report --------------------------------------------------------------------------- */
 
 /* A refused look-up whose host was then refused at a port as well: the port says more. */

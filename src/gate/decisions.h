@@ -30,9 +30,9 @@ struct decisions *decisions_new(int log_fd);
 void decisions_free(struct decisions *decisions);
 
 /* One call, request or look-up decided. A line is written whole with one write(2) (O_APPEND), at
- * most 4 KiB; a full disk, and a pipe that nobody reads, lose lines, not calls. A refused look-up
- * followed by nothing else is one refusal, its A and AAAA questions too; a name refused at several
- * ports is told once per port, and once per reason.
+ * most 4 KiB; a full disk, and a pipe that nobody reads, lose lines, not calls; they are counted
+ * (logline.h). A refused look-up followed by nothing else is one refusal, its A and AAAA questions
+ * too; a name refused at several ports is told once per port, and once per reason.
  *
  * A line: {"time": RFC 3339 in UTC, "section": "internet", "lan", "localhost" or null, "host",
  * "port": null of a look-up, "verdict": "allowed" or "refused", "spec": "app.toml:12", "--host" or
@@ -45,5 +45,8 @@ void decisions_add(struct decisions *decisions, const struct decision *decision)
  * (4,096 after DECISIONS_KEPT). */
 uint32_t decisions_report(const struct decisions *decisions, struct gate_refusal *out,
 			  uint32_t *ret_more);
+
+/* Decisions that are missing in the log. */
+uint32_t decisions_lost(const struct decisions *decisions);
 
 #endif

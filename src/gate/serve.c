@@ -167,6 +167,7 @@ static void send_report(struct server *s)
 	}
 	msg.kind = CONTROL_REPORTED;
 	msg.more = more;
+	msg.lost = decisions_lost(s->gate->decisions);
 	pass_send(CONTROL_FD, &msg, control_len(msg.kind), NULL, 0);
 }
 

@@ -1,6 +1,7 @@
-"""Attacks on what is around the network: the log and the report."""
+"""Attacks on what is around the network: the log, the report, the gate's time and memory."""
 
 import json
+import os
 
 import pytest
 
@@ -40,6 +41,57 @@ def test_a_log_where_an_earlier_run_wrote(nbox, how, by):
     fine = nbox.run("curl", "-sS", "http://ok.test/", flags=["--log", "good.jsonl"], cwd=here)
     assert fine.rc == 0 and "ok.test" in (nbox.proj / "good.jsonl").read_text(), fine
     assert '"verdict"' in nbox.run("curl", "-sS", "http://ok.test/", flags=["--log", "/dev/stderr"]).err
+
+
+# Fills its own stderr, which is the log's file too, calls, and makes room for others again.
+HIDE = """
+import os, select, sys, time, urllib.request
+def call(path):
+    urllib.request.urlopen("http://ok.test/" + path, timeout=10).read()
+call("seen")
+os.set_blocking(2, False)
+junk = b"x" * 65536
+for size in (65536, 4096, 1):
+    try:
+        while True:
+            os.write(2, junk[:size])
+    except BlockingIOError:
+        pass
+call("hidden")
+print("called", flush=True)
+sys.stdin.readline()
+select.select([], [2], [], 20)
+time.sleep(0.5)
+call("later")
+"""
+
+
+def test_a_call_that_the_log_has_no_room_for(nbox, net):
+    """The log is a pipe that the program can fill. That lines are missing is said in it, as soon as
+    there is room, and at the end."""
+    nbox.network(internet=["ok.test"])
+    since = net.mark()
+    inside = nbox.start("python3", "-c", HIDE, flags=["--quiet", "--log", "/dev/stderr"], stdin=-1)
+    try:
+        assert inside.stdout.readline() == "called\n"
+        out, err = inside.communicate("go on\n", timeout=30)
+    finally:
+        inside.kill()
+    assert {e["target"] for e in since.requests()} == {"/seen", "/hidden", "/later"}
+    lines = [line.lstrip("x") for line in err.splitlines()]
+    said = [json.loads(line) for line in lines if line.startswith("{")]
+    assert {e.get("path") for e in said} >= {"/seen", "/later"} and "/hidden" not in err, said
+    lost = [e["lost"] for e in said if "lost" in e]
+    assert lost and sum(lost) >= 1 and said.index(next(e for e in said if "lost" in e)) < len(said) - 1
+    assert lines[-1] == f"lnk: warning: lines that are missing in the log, which could not be written to: {sum(lost)}"
+
+
+def test_a_log_on_a_full_disk(nbox):
+    nbox.network(internet=["ok.test"])
+    done = nbox.run("curl", "-sS", "http://ok.test/", flags=["--quiet", "--log", "/dev/full"])
+    assert done.rc == 0 and "missing in the log" in done.err, done
+    done = nbox.run("curl", "-sS", "http://ok.test/", flags=["--quiet", "--log", nbox.dir / "log"])
+    assert done.rc == 0 and done.err == "", done
 
 
 # What would be read as a line of lnk's own, where the terminal breaks the line that it is in.

@@ -311,7 +311,7 @@ static void a_line_cut_by_the_disk(void **state)
 {
 	static struct log log;
 	struct rlimit old, small;
-	json_t *lines[2];
+	json_t *lines[3];
 
 	(void)state;
 	log_open(&log);
@@ -326,6 +326,7 @@ static void a_line_cut_by_the_disk(void **state)
 	assert_int_equal(setrlimit(RLIMIT_FSIZE, &old), 0);
 	add_refused(d, "next.test", 80);
 	add_refused(d, "last.test", 80);
+	assert_int_equal(decisions_lost(d), 2);
 	decisions_free(d);
 	ssize_t n = pread(log.fd, log.text, sizeof(log.text) - 1, 0);
 	assert_true(n > 100);
@@ -333,7 +334,7 @@ static void a_line_cut_by_the_disk(void **state)
 	char *rest = strchr(log.text, '\n');
 	assert_int_equal(rest - log.text, 100);
 	assert_int_equal(pwrite(log.fd, "", 0, 0), 0);
-	for (unsigned i = 0; i < 2; i++) {
+	for (unsigned i = 0; i < 3; i++) {
 		char *end = strchr(rest + 1, '\n');
 
 		assert_non_null(end);
@@ -341,10 +342,12 @@ static void a_line_cut_by_the_disk(void **state)
 		assert_non_null(lines[i]);
 		rest = end;
 	}
-	expect_text(lines[0], "host", "next.test");
-	expect_text(lines[1], "host", "last.test");
-	json_decref(lines[0]);
-	json_decref(lines[1]);
+	assert_int_equal(json_integer_value(json_object_get(lines[0], "lost")), 2);
+	expect_text(lines[1], "host", "next.test");
+	expect_text(lines[2], "host", "last.test");
+	for (unsigned i = 0; i < 3; i++) {
+		json_decref(lines[i]);
+	}
 	fd_close(&log.fd);
 }
 
