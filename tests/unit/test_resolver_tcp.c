@@ -29,6 +29,11 @@ static int client(struct world *w)
 	return call_port(w, AF_INET);
 }
 
+#define FIFTY "x.x.x.x.x.x.x.x.x.x.x.x.x.x.x.x.x.x.x.x.x.x.x.x.x."
+
+/* 210 bytes. */
+static const char long_localhost[] = FIFTY FIFTY FIFTY FIFTY "localhost";
+
 /* Appends a query with its length before it. */
 static void put_query(struct packet *p, const char *name, unsigned id)
 {
@@ -259,6 +264,37 @@ static void test_does_not_read(void **state)
 	shutdown(fd, SHUT_WR);
 	assert_int_equal(kit_end(w->gate, fd), 0);
 	close(fd);
+	end(w);
+}
+
+/* Answers fill their place while some of its queries have come and are not taken: those are when
+ * there is place again, even if nothing more comes. How many fit is the kernel's matter, so that
+ * it is tried with many numbers. */
+static void test_left_in_hand(void **state)
+{
+	struct world *w = begin();
+	const int little = 2048;
+
+	(void)state;
+	/* What is accepted has it from the listener. */
+	setsockopt(w->resolver->service->source[2].fd, SOL_SOCKET, SO_SNDBUF, &little,
+		   sizeof(little));
+	for (unsigned n = 4; n < 140; n++) {
+		struct packet p = {.n = 0};
+		int fd = client(w);
+
+		setsockopt(fd, SOL_SOCKET, SO_RCVBUF, &little, sizeof(little));
+		for (unsigned i = 0; i < n; i++) {
+			p.n = 0;
+			put_query(&p, long_localhost, i);
+			send_packet(fd, &p);
+		}
+		kit_spin(w->gate, 2);
+		for (unsigned i = 0; i < n; i++) {
+			expect_reply(w, fd, i, 1);
+		}
+		close(fd);
+	}
 	end(w);
 }
 
