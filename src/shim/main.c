@@ -407,7 +407,7 @@ static _Noreturn void browse(struct shim *s, char **args)
 
 int main(int argc, char **argv)
 {
-	static struct shim shim = {.broker = -1, .signals = -1};
+	struct shim shim = {.broker = -1, .signals = -1};
 	static char *none[] = {NULL};
 
 	if (argc < 1 || path_base(argv[0])[0] == '\0' ||
