@@ -4,6 +4,7 @@
 
 #include "base/str.h"
 #include "broker/match.h"
+#include "spec/values.h"
 
 #include <stdarg.h>
 #include <stdio.h>
@@ -600,4 +601,26 @@ bool tool_judge(const struct tool *tool, int argc, char *const argv[],
 		refuse_rest(&j);
 	}
 	return false;
+}
+
+const char *tool_folder(const struct tool *tool, size_t argc, char *const argv[], const char *cwd,
+			struct arena *arena)
+{
+	struct match_call call;
+	size_t at = 0;
+
+	match_call_init(tool->profile, argc, argv, &call);
+	while (at < argc && match_is_option(argv[at])) {
+		const char *folder = match_folder(&call, at);
+		size_t skip = match_harmless(&call, at, false);
+
+		if (skip == 0) {
+			break;
+		}
+		if (folder != NULL && folder[0] != '\0') {
+			cwd = value_join(cwd, folder, arena);
+		}
+		at += skip;
+	}
+	return cwd;
 }

@@ -253,6 +253,18 @@ size_t match_harmless(const struct match_call *call, size_t index, bool strictly
 	return n;
 }
 
+const char *match_folder(const struct match_call *call, size_t index)
+{
+	const struct profile_row *row;
+	const char *value;
+
+	if (!harmless_parts(call, call->argv[index], &row, &value) || row == NULL ||
+	    row->takes != PROFILE_TAKES_BELOW) {
+		return NULL;
+	}
+	return value == NULL && index + 1 < call->argc ? call->argv[index + 1] : value;
+}
+
 /* Names are compared without their dashes, "_" as "-". */
 static bool is_beginning_of(const char *name, size_t len, const char *whole)
 {

@@ -54,6 +54,9 @@ bool match_is_option(const char *argument);
  * current one: 0 where `strictly`. */
 size_t match_harmless(const struct match_call *call, size_t index, bool strictly);
 
+/* The value of the option at `index` when it names a folder to go to first; NULL: it does not. */
+const char *match_folder(const struct match_call *call, size_t index);
+
 /* Takes `text` apart, which is in normal form. Words beyond TOOL_WORDS_MAX do not occur there. */
 void match_split(const char *text, bool alternatives, struct match_pattern *ret_pattern);
 

@@ -1,7 +1,9 @@
 #include "cli/toolrun.h"
 
 #include "base/str.h"
+#include "broker/judge.h"
 #include "broker/profiles.h"
+#include "broker/repo.h"
 #include "cli/env.h"
 #include "confine/confine.h"
 #include "plan/plan.h"
@@ -210,7 +212,8 @@ static void settings(const struct profile *profile, struct arena *arena,
 
 /* What is set comes last: it holds whatever the user has. */
 static bool make_env(const struct toolrun *run, const struct tool *tool, const struct plan *plan,
-		     struct arena *arena, char ***ret_envp, struct err *err)
+		     const struct repo_parts *repo, struct arena *arena, char ***ret_envp,
+		     struct err *err)
 {
 	struct profile_paths wanted = {NULL, 0, 0};
 
@@ -225,9 +228,99 @@ static bool make_env(const struct toolrun *run, const struct tool *tool, const s
 	if (tool->profile != NULL) {
 		settings(tool->profile, arena, &wanted);
 	}
+	for (size_t i = 0; i < repo->variables.n; i++) {
+		ARENA_PUSH(arena, &wanted, repo->variables.v[i]);
+	}
 	const struct env_config config = {
 		.outside = run->outside, .wanted = wanted.v, .nwanted = wanted.n, .plan = plan};
 	return env_make(&config, arena, ret_envp, err);
+}
+
+/* --- the repository ------------------------------------------------------------------------ */
+
+struct opened {
+	const struct plan *plan;
+	const struct tool *tool;
+};
+
+/* What the tool sees of the sandbox's files, by its own plan: its own paths are not the sandbox's,
+ * and the system's hold no work tree. */
+static bool is_open(const char *path, const void *context)
+{
+	const struct opened *o = context;
+	bool open = false;
+
+	for (size_t i = 0; i < o->plan->ops.n; i++) {
+		const struct plan_op *op = &o->plan->ops.v[i];
+
+		if (!path_within(path, op->path)) {
+			continue;
+		}
+		if (op->kind == PLAN_COVER) {
+			return false;
+		}
+		if (op->kind == PLAN_BIND && (op->from.file != NULL || op->from.flag != NULL)) {
+			open = open || op->from.flag != o->tool->name;
+		}
+	}
+	return open;
+}
+
+/* The repository of the folder that git will look from. What stands in the way of reading its
+ * settings is told with its place. */
+static bool find_repo(const struct tool *tool, const struct plan *plan, const char *cwd,
+		      char *const *argv, struct arena *arena, struct repo *ret_repo,
+		      struct err *err)
+{
+	const struct opened opened = {plan, tool};
+	const struct repo_view view = {is_open, &opened};
+	struct path_info at;
+	size_t argc = 0;
+
+	while (argv[argc] != NULL) {
+		argc++;
+	}
+	*ret_repo = (struct repo){.work_tree = NULL};
+	const char *folder = tool_folder(tool, argc - 1, argv + 1, cwd, arena);
+	if (!resolve_path(folder, arena, &at, err)) {
+		return false;
+	}
+	if (!repo_find(at.real, &view, arena, ret_repo, err)) {
+		if (err->line > 0) {
+			err_wrap(err, "%s:%u:%u", err->file, err->line, err->col);
+		}
+		return false;
+	}
+	return true;
+}
+
+static struct plan_op own_op(const struct repo_name *name)
+{
+	return (struct plan_op){.kind = name->to != NULL     ? PLAN_LINK
+					: name->text != NULL ? PLAN_FILE
+							     : PLAN_FOLDER,
+				.path = name->path,
+				.text = name->to != NULL ? name->to : name->text,
+				.mode = name->text != NULL ? 0444 : 0755};
+}
+
+/* Puts our own names into the plan, before the root is sealed. */
+static void add_names(const struct repo_parts *repo, struct arena *arena, struct plan *plan)
+{
+	struct plan with = {.private_bytes = 0};
+	bool added = false;
+
+	for (size_t i = 0; i < plan->ops.n; i++) {
+		for (size_t j = 0; !added && plan->ops.v[i].kind == PLAN_SEAL && j < repo->names.n;
+		     j++) {
+			ARENA_PUSH(arena, &with.ops, own_op(&repo->names.v[j]));
+		}
+		added = added || plan->ops.v[i].kind == PLAN_SEAL;
+		ARENA_PUSH(arena, &with.ops, plan->ops.v[i]);
+	}
+	plan->ops.v = with.ops.v;
+	plan->ops.n = with.ops.n;
+	plan->ops.cap = with.ops.cap;
 }
 
 /* --- running it ---------------------------------------------------------------------------- */
@@ -291,11 +384,18 @@ bool toolrun(const struct toolrun *run, const struct tool *tool, char *const *ar
 	static struct plan plan;
 	struct arena arena = {NULL};
 	struct confine_result result;
+	struct repo repo;
+	struct repo_parts parts;
 	size_t argc = 0;
 	char **envp;
 
 	if (!make_plan(run, tool, cwd, &machine, &facts, &plan, &arena, err) ||
-	    !make_env(run, tool, &plan, &arena, &envp, err)) {
+	    !find_repo(tool, &plan, machine.cwd.real, argv, &arena, &repo, err)) {
+		return false;
+	}
+	repo_parts(&repo, &arena, &parts);
+	add_names(&parts, &arena, &plan);
+	if (!make_env(run, tool, &plan, &parts, &arena, &envp, err)) {
 		return false;
 	}
 	while (argv[argc] != NULL) {
