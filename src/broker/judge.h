@@ -34,8 +34,8 @@ struct tool_refusal {
 bool tool_judge(const struct tool *tool, int argc, char *const argv[],
 		struct tool_refusal *ret_refusal);
 
-/* The folder that the tool goes to first, by the options in front of its command (git -C): absolute,
- * normalised by name, in `arena`. `cwd` is what it is called in. */
+/* The folder that the tool goes to first, by the options in front of its command (git -C):
+ * absolute, normalised by name, in `arena`. `cwd` is what it is called in. */
 const char *tool_folder(const struct tool *tool, size_t argc, char *const argv[], const char *cwd,
 			struct arena *arena);
 

@@ -182,8 +182,7 @@ bool repo_find(const char *folder, const struct repo_view *view, struct arena *a
 	struct repo repo = {.work_tree = folder};
 
 	*ret_repo = (struct repo){.work_tree = NULL};
-	for (; is_open(view, repo.work_tree);
-	     repo.work_tree = path_parent(repo.work_tree, arena)) {
+	for (; is_open(view, repo.work_tree); repo.work_tree = path_parent(repo.work_tree, arena)) {
 		const char *dot_git = below(repo.work_tree, ".git", arena);
 
 		mode_t kind = is_open(view, dot_git) ? kind_of(dot_git) : 0;
@@ -195,7 +194,8 @@ bool repo_find(const char *folder, const struct repo_view *view, struct arena *a
 			*ret_repo = repo;
 			return true;
 		}
-		/* An empty folder that has the name (a placeholder, say) is passed over, as by git. */
+		/* An empty folder that has the name (a placeholder, say) is passed over, as by git.
+		 */
 		if ((kind != 0 && kind != S_IFDIR) || str_eq(repo.work_tree, "/")) {
 			return true;
 		}
@@ -208,10 +208,10 @@ bool repo_find(const char *folder, const struct repo_view *view, struct arena *a
 static void add(struct repo_parts *parts, struct arena *arena, const char *name, const char *text,
 		const char *to)
 {
-	const struct repo_name part = {
-		.path = name == NULL ? REPO_FOLDER : below(REPO_FOLDER, name, arena),
-		.text = text,
-		.to = to};
+	const struct repo_name part = {.path = name == NULL ? REPO_FOLDER
+							    : below(REPO_FOLDER, name, arena),
+				       .text = text,
+				       .to = to};
 
 	ARENA_PUSH(arena, &parts->names, part);
 }
@@ -225,11 +225,11 @@ static void set(struct repo_parts *parts, struct arena *arena, const char *name,
 
 void repo_parts(const struct repo *repo, struct arena *arena, struct repo_parts *ret_parts)
 {
-	/* Not hooks, `remotes` and `branches` (addresses in git's oldest form), nor `modules`. HEAD is
-	 * the main work tree's, which others must not take away. */
-	static const char *const links[] = {"HEAD", "gc.pid",     "info",    "logs",
-					    "objects", "packed-refs", "refs", "shallow",
-					    "worktrees"};
+	/* Not hooks, `remotes` and `branches` (addresses in git's oldest form), nor `modules`. HEAD
+	 * is the main work tree's, which others must not take away. */
+	static const char *const links[] = {"HEAD", "gc.pid",  "info",
+					    "logs", "objects", "packed-refs",
+					    "refs", "shallow", "worktrees"};
 
 	*ret_parts = (struct repo_parts){.names = {NULL, 0, 0}};
 	add(ret_parts, arena, NULL, NULL, NULL);

@@ -1,7 +1,7 @@
 /* The repository that a tool is called in, for git, which many tools start. Its settings are the
  * sandbox's to write, at any time, and many of git's send a login elsewhere; so git never reads
- * them. It is told where the repository is, and that its common folder is one of ours, with a vetted
- * copy of the settings (gitconfig.h) and links to the rest (gitrepository-layout(5), git(1)
+ * them. It is told where the repository is, and that its common folder is one of ours, with a
+ * vetted copy of the settings (gitconfig.h) and links to the rest (gitrepository-layout(5), git(1)
  * GIT_COMMON_DIR). */
 #ifndef LNK_BROKER_REPO_H
 #define LNK_BROKER_REPO_H
@@ -24,15 +24,15 @@ struct repo_view {
 
 struct repo {
 	const char *work_tree; /* the folder with `.git`; NULL: there is no repository */
-	const char *git;       /* `.git`, or where it leads: a worktree's or submodule's own folder */
-	const char *common;    /* the repository's; `git` but for a worktree */
-	const char *config;    /* the vetted settings */
+	const char *git;    /* `.git`, or where it leads: a worktree's or submodule's own folder */
+	const char *common; /* the repository's; `git` but for a worktree */
+	const char *config; /* the vetted settings */
 };
 
-/* Looks for the repository of `folder` (absolute, free of links): the nearest `.git` here and above,
- * as far as is open. No link is followed. A `.git` that is a link, or a file that leads to nothing
- * open, is no repository, and none above it is looked for. False: err says what cannot be understood in its settings.
- * Strings live in `arena`. */
+/* Looks for the repository of `folder` (absolute, free of links): the nearest `.git` here and
+ * above, as far as is open. No link is followed. A `.git` that is a link, or a file that leads to
+ * nothing open, is no repository, and none above it is looked for. False: err says what cannot be
+ * understood in its settings. Strings live in `arena`. */
 bool repo_find(const char *folder, const struct repo_view *view, struct arena *arena,
 	       struct repo *ret_repo, struct err *err);
 

@@ -27,9 +27,9 @@ bool toolrun_words(const struct toolrun *run, const struct tool *tool, const cha
  * paths, dot files read only where the sandbox may not write them; links lead nowhere) and the
  * tool's own paths and sockets; the programs that its profile names, else any; the user's
  * environment. Of the repository that it is called in, git reads a vetted copy of the settings
- * (broker/repo.h). `argv[0]` is passed over; `cwd` is a folder as the sandbox names it (hostile): where
- * the tool may not see it, it starts in a private home. *ret_status as in confine_result. False:
- * err, and the tool did not run.
+ * (broker/repo.h). `argv[0]` is passed over; `cwd` is a folder as the sandbox names it (hostile):
+ * where the tool may not see it, it starts in a private home. *ret_status as in confine_result.
+ * False: err, and the tool did not run.
  *
  * In a process of its own: it takes the process over, as confine_run does. */
 bool toolrun(const struct toolrun *run, const struct tool *tool, char *const *argv, const char *cwd,
