@@ -241,7 +241,8 @@ static bool read_key(struct reader *r, char c)
 
 static bool is(const struct bytes *bytes, size_t from, size_t to, const char *word)
 {
-	return to - from == strlen(word) && memcmp(bytes->v + from, word, to - from) == 0;
+	return bytes->n > 0 && to - from == strlen(word) &&
+	       memcmp(bytes->v + from, word, to - from) == 0;
 }
 
 static bool value_is(const struct reader *r, const char *word)
@@ -253,7 +254,7 @@ static bool value_is(const struct reader *r, const char *word)
 /* Where the section's own name begins: behind the first dot. 0: it has none. */
 static size_t own_name(const struct bytes *section)
 {
-	const char *dot = memchr(section->v, '.', section->n);
+	const char *dot = section->n > 0 ? memchr(section->v, '.', section->n) : NULL;
 
 	return dot != NULL ? (size_t)(dot - section->v) + 1 : 0;
 }
