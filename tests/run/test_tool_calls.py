@@ -158,7 +158,8 @@ def test_environment_is_the_users(show):
                                                    if k not in ("TMPDIR",)), told
     assert told["TOOL_TOKEN"] == "secret" and "OTHER_TOKEN" not in told
     assert told["HOME"] == str(tools.box.home) and "/run/lnk" not in told["PATH"]
-    assert not {"LD_PRELOAD", "PYTHONPATH", "GIT_DIR", "X"} & set(told)
+    assert not {"LD_PRELOAD", "PYTHONPATH", "X"} & set(told)
+    assert told["GIT_DIR"] == told["GIT_COMMON_DIR"] == "/run/lnk/repo", "there is no repository here"
     done = tools.sh("echo ${TOOL_TOKEN-none}")
     assert done.out == "none\n", done
 
