@@ -1,5 +1,6 @@
 #include "cli/toolrun.h"
 
+#include "base/set.h"
 #include "base/str.h"
 #include "broker/judge.h"
 #include "broker/profiles.h"
@@ -143,6 +144,21 @@ static void set_programs(const struct tool *tool, const struct origin *from, str
 	}
 }
 
+/* The tool's own path as it is by now: a login that was renewed by rename is another file than at
+ * the start of the run. Elsewhere than it was judged to lead it does not lead. */
+static void renew(const struct toolrun *run, const char *name, struct arena *arena)
+{
+	struct path_info *now = arena_alloc(arena, sizeof(*now));
+	struct path_info judged;
+	struct err ignored;
+
+	if (resolve_path(name, arena, now, &ignored) &&
+	    machine_resolve(run->machine, name, arena, &judged, &ignored) &&
+	    str_eq(judged.real, now->real)) {
+		str_set_put(run->machine->resolved, arena, name, now);
+	}
+}
+
 /* The tool's own paths as they are there. Files that are not cannot be written, and a run must not
  * fail for them. A socket is not written: to call it, it is enough that it is seen. */
 static void sort_paths(const struct toolrun *run, const struct tool *tool, struct arena *arena,
@@ -153,11 +169,15 @@ static void sort_paths(const struct toolrun *run, const struct tool *tool, struc
 	own_paths(run, tool, false, arena, read);
 	own_paths(run, tool, true, arena, &wanted);
 	ARENA_PUSH(arena, read, tool->program);
+	for (size_t i = 0; i < read->n; i++) {
+		renew(run, read->v[i], arena);
+	}
 	for (size_t i = 0; i < wanted.n; i++) {
 		struct path_info at;
 		struct err ignored;
 
-		if (resolve_path(wanted.v[i], arena, &at, &ignored) && at.exists) {
+		renew(run, wanted.v[i], arena);
+		if (machine_resolve(run->machine, wanted.v[i], arena, &at, &ignored) && at.exists) {
 			struct profile_paths *to = S_ISSOCK(at.mode) ? read : write;
 
 			ARENA_PUSH(arena, to, wanted.v[i]);

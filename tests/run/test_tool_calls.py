@@ -205,6 +205,34 @@ def test_own_paths_that_are_written(tools):
     assert tools.sh("cat ~/cache/x").rc != 0
 
 
+def test_own_files_that_are_replaced_during_the_run(tools):
+    """A login that is renewed by rename, one that was not there, a program that is updated."""
+    login, later = tools.box.dir / "login", tools.box.dir / "later"
+    login.write_text("old\n")
+    text = f"#!/bin/sh\ncat {login}; cat {later} 2>/dev/null; echo 1\n"
+    tools.add_script("reads", text, "--read", login, "--read", later)
+    process = tools.box.start("sh", "-c", "while read x; do reads; echo --; done", stdin=subprocess.PIPE)
+
+    def call():
+        process.stdin.write("\n")
+        process.stdin.flush()
+        return list(iter(process.stdout.readline, "--\n"))
+    assert call() == ["old\n", "1\n"]
+    (tools.box.dir / "new").write_text("new\n")
+    os.rename(tools.box.dir / "new", login)
+    assert call() == ["new\n", "1\n"]
+    later.write_text("later\n")
+    assert call() == ["new\n", "later\n", "1\n"]
+    os.rename(tools.script("update", text.replace("echo 1", "echo 2")), tools.folder / "reads")
+    assert call() == ["new\n", "later\n", "2\n"]
+    # Where it was judged to lead, and nowhere else: a link in its place leads to nothing.
+    (tools.box.home / "secret").write_text("PRIVATE\n")
+    login.unlink()
+    login.symlink_to(tools.box.home / "secret")
+    assert "PRIVATE\n" not in call()
+    process.communicate(timeout=20)
+
+
 @pytest.mark.parametrize("flag", ["--read", "--write"])
 def test_own_sockets_are_called(tools, flag):
     """An agent's, Docker's: by the tool alone, and no others that lie in grants."""
