@@ -227,9 +227,8 @@ void repo_parts(const struct repo *repo, struct arena *arena, struct repo_parts 
 {
 	/* Not hooks, `remotes` and `branches` (addresses in git's oldest form), nor `modules`. HEAD
 	 * is the main work tree's, which others must not take away. */
-	static const char *const links[] = {"HEAD", "gc.pid",  "info",
-					    "logs", "objects", "packed-refs",
-					    "refs", "shallow", "worktrees"};
+	static const char *const links[] = {"HEAD",        "info", "logs",    "objects",
+					    "packed-refs", "refs", "shallow", "worktrees"};
 
 	*ret_parts = (struct repo_parts){.names = {NULL, 0, 0}};
 	add(ret_parts, arena, NULL, NULL, NULL);
