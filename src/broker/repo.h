@@ -15,6 +15,11 @@
 /* Our own common folder, in the tool's sandbox. */
 #define REPO_FOLDER "/run/lnk/repo"
 
+/* Where git finds, as the first of its own programs, what stands for `git` when git starts itself
+ * (shim/guard.h), and the variable that says which one that is. */
+#define REPO_GUARD   "/run/lnk/git"
+#define REPO_GIT_VAR "LNK_GIT"
+
 /* What the tool may see of the sandbox's files: true for an absolute path free of links that is
  * granted and not hidden. */
 struct repo_view {

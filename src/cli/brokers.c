@@ -88,7 +88,7 @@ bool brokers_read(const struct spec *spec, const struct machine *machine, char *
 	struct tools_place place;
 	struct err failure;
 
-	*b = (struct brokers){.run = {spec, machine, outside}};
+	*b = (struct brokers){.run = {.spec = spec, .machine = machine, .outside = outside}};
 	if (spec->value[SPEC_TOOLS_NAMES].n == 0 && spec->value[SPEC_BROWSER_HOSTS].n == 0) {
 		return true;
 	}
@@ -105,6 +105,7 @@ bool brokers_read(const struct spec *spec, const struct machine *machine, char *
 		*err_list_next(errs) = failure;
 		return false;
 	}
+	b->run.shim = b->shim;
 	return true;
 }
 

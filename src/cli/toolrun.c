@@ -324,16 +324,21 @@ static struct plan_op own_op(const struct repo_name *name)
 				.mode = name->text != NULL ? 0444 : 0755};
 }
 
-/* Puts our own names into the plan, before the root is sealed. */
-static void add_names(const struct repo_parts *repo, struct arena *arena, struct plan *plan)
+struct ops {
+	struct plan_op *v;
+	size_t n;
+	size_t cap;
+};
+
+/* Puts our own into the plan, before the root is sealed. */
+static void add_ops(const struct ops *own, struct arena *arena, struct plan *plan)
 {
 	struct plan with = {.private_bytes = 0};
 	bool added = false;
 
 	for (size_t i = 0; i < plan->ops.n; i++) {
-		for (size_t j = 0; !added && plan->ops.v[i].kind == PLAN_SEAL && j < repo->names.n;
-		     j++) {
-			ARENA_PUSH(arena, &with.ops, own_op(&repo->names.v[j]));
+		for (size_t j = 0; !added && plan->ops.v[i].kind == PLAN_SEAL && j < own->n; j++) {
+			ARENA_PUSH(arena, &with.ops, own->v[j]);
 		}
 		added = added || plan->ops.v[i].kind == PLAN_SEAL;
 		ARENA_PUSH(arena, &with.ops, plan->ops.v[i]);
@@ -341,6 +346,68 @@ static void add_names(const struct repo_parts *repo, struct arena *arena, struct
 	plan->ops.v = with.ops.v;
 	plan->ops.n = with.ops.n;
 	plan->ops.cap = with.ops.cap;
+}
+
+/* The folder of git's own programs; NULL: not where git's builds have it. */
+static const char *git_programs(const char *git, struct arena *arena)
+{
+	static const char *const folders[] = {"libexec/git-core", "lib/git-core"};
+	const char *prefix = path_parent(path_parent(git, arena), arena);
+
+	for (size_t i = 0; i < ARRAY_LEN(folders); i++) {
+		struct path_info at;
+		struct err ignored;
+		const char *path =
+			arena_printf(arena, "%s/%s", str_eq(prefix, "/") ? "" : prefix, folders[i]);
+
+		if (resolve_path(path, arena, &at, &ignored) && S_ISDIR(at.mode)) {
+			return at.real;
+		}
+	}
+	return NULL;
+}
+
+/* git takes several folders for its own programs, as PATH does. Where a list says what the tool
+ * starts there is no need: no shell is on it. */
+static void guard_git(const struct toolrun *run, struct machine *machine, struct arena *arena,
+		      struct plan *plan, struct ops *own, struct repo_parts *parts)
+{
+	struct program_fact git = {.item = NULL};
+
+	program_look_up("git", machine, arena, &git);
+	if (plan->commands_listed || !git.found) {
+		return;
+	}
+	const char *programs = git_programs(git.at.real, arena);
+	ARENA_PUSH(arena, own,
+		   (struct plan_op){.kind = PLAN_FOLDER, .path = REPO_GUARD, .mode = 0755});
+	ARENA_PUSH(arena, own,
+		   (struct plan_op){.kind = PLAN_BIND,
+				    .path = REPO_GUARD "/git",
+				    .source = run->shim,
+				    .flags = PLAN_READ_ONLY});
+	ARENA_PUSH(arena, &plan->ops,
+		   (struct plan_op){.kind = PLAN_ALLOW,
+				    .path = REPO_GUARD "/git",
+				    .rights = PLAN_MAY_READ | PLAN_MAY_EXECUTE});
+	ARENA_PUSH(arena, &parts->variables,
+		   arena_printf(arena, "GIT_EXEC_PATH=" REPO_GUARD "%s%s",
+				programs != NULL ? ":" : "", programs != NULL ? programs : ""));
+	ARENA_PUSH(arena, &parts->variables, arena_printf(arena, REPO_GIT_VAR "=%s", git.at.real));
+}
+
+/* What git sees of the repository, or that there is none. */
+static void place_repo(const struct toolrun *run, struct machine *machine, const struct repo *repo,
+		       struct arena *arena, struct plan *plan, struct repo_parts *ret_parts)
+{
+	struct ops own = {NULL, 0, 0};
+
+	repo_parts(repo, arena, ret_parts);
+	for (size_t i = 0; i < ret_parts->names.n; i++) {
+		ARENA_PUSH(arena, &own, own_op(&ret_parts->names.v[i]));
+	}
+	guard_git(run, machine, arena, plan, &own, ret_parts);
+	add_ops(&own, arena, plan);
 }
 
 /* --- running it ---------------------------------------------------------------------------- */
@@ -413,8 +480,7 @@ bool toolrun(const struct toolrun *run, const struct tool *tool, char *const *ar
 	    !find_repo(tool, &plan, machine.cwd.real, argv, &arena, &repo, err)) {
 		return false;
 	}
-	repo_parts(&repo, &arena, &parts);
-	add_names(&parts, &arena, &plan);
+	place_repo(run, &machine, &repo, &arena, &plan, &parts);
 	if (!make_env(run, tool, &plan, &parts, &arena, &envp, err)) {
 		return false;
 	}

@@ -14,6 +14,7 @@ struct toolrun {
 	const struct spec *spec;
 	const struct machine *machine;
 	char *const *outside; /* the user's own environment at start */
+	const char *shim;     /* lnk-shim's file: it stands for git where git starts itself */
 };
 
 /* True when no argument is, or leads by its name, into the tool's own paths, which hold its login;

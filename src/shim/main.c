@@ -7,6 +7,7 @@
 #include "base/str.h"
 #include "broker/frame.h"
 #include "plan/plan.h"
+#include "shim/guard.h"
 #include "shim/relay.h"
 
 #include <errno.h>
@@ -410,6 +411,7 @@ int main(int argc, char **argv)
 	struct shim shim = {.broker = -1, .signals = -1};
 	static char *none[] = {NULL};
 
+	guard(argv);
 	if (argc < 1 || path_base(argv[0])[0] == '\0' ||
 	    strlen(path_base(argv[0])) > FRAME_NAME_MAX) {
 		refuse("lnk-shim", "it was called by no name");

@@ -186,3 +186,29 @@ def test_settings_that_are_not_understood_refuse_the_call(lab_git):
 
 
 __all__ = ["lab_git", "tools"]
+
+
+@row("T5", "T8")
+@pytest.mark.parametrize("ignore", ["default", "none"])
+def test_a_submodule_runs_nothing(lab_git, ignore):
+    """`git status` starts another git in it, which reads the submodule's own settings: a filter of
+    theirs would run with the login in reach."""
+    lab = lab_git
+    box, sub = lab.box, lab.box.proj / "sub"
+    stolen = box.proj / "evil-stolen"
+    sub.mkdir()
+    box.write("sub/a.txt", "1\n")
+    for words in (("init", "-q", "."), ("add", "a.txt"), ("commit", "-qm", "x")):
+        box.git(*words, cwd=sub)
+    if ignore == "none":
+        box.write(".gitmodules", '[submodule "s"]\n\tpath = sub\n\turl = x\n\tignore = none\n')
+        box.git("add", ".gitmodules")
+    box.git("add", "-f", "sub")
+    box.git("commit", "-qm", "sub")
+    box.write("sub/.gitattributes", "*.txt filter=evil\n")
+    box.git("config", "filter.evil.clean", f"cat ~/.git-credentials > {stolen}; cat", cwd=sub)
+    box.write("sub/a.txt", "2\n")
+    seen = lab.tools.run("sync", "status", "--short")
+    assert not stolen.exists(), (seen, stolen.read_text())
+    box.outside("git", "status", "--short")
+    assert "TOPSECRET" in stolen.read_text()
