@@ -367,15 +367,16 @@ static const char *git_programs(const char *git, struct arena *arena)
 	return NULL;
 }
 
-/* git takes several folders for its own programs, as PATH does. Where a list says what the tool
- * starts there is no need: no shell is on it. */
-static void guard_git(const struct toolrun *run, struct machine *machine, struct arena *arena,
-		      struct plan *plan, struct ops *own, struct repo_parts *parts)
+/* git takes several folders for its own programs, as PATH does. */
+static void guard_git(const struct toolrun *run, const struct tool *tool,
+		      const struct machine *machine, struct arena *arena, struct plan *plan,
+		      struct ops *own, struct repo_parts *parts)
 {
 	struct program_fact git = {.item = NULL};
+	bool is_git = str_eq(path_base(tool->program), "git");
 
-	program_look_up("git", machine, arena, &git);
-	if (plan->commands_listed || !git.found) {
+	program_look_up(is_git ? tool->program : "git", machine, arena, &git);
+	if (!git.found) {
 		return;
 	}
 	const char *programs = git_programs(git.at.real, arena);
@@ -397,8 +398,9 @@ static void guard_git(const struct toolrun *run, struct machine *machine, struct
 }
 
 /* What git sees of the repository, or that there is none. */
-static void place_repo(const struct toolrun *run, struct machine *machine, const struct repo *repo,
-		       struct arena *arena, struct plan *plan, struct repo_parts *ret_parts)
+static void place_repo(const struct toolrun *run, const struct tool *tool,
+		       const struct machine *machine, const struct repo *repo, struct arena *arena,
+		       struct plan *plan, struct repo_parts *ret_parts)
 {
 	struct ops own = {NULL, 0, 0};
 
@@ -406,7 +408,7 @@ static void place_repo(const struct toolrun *run, struct machine *machine, const
 	for (size_t i = 0; i < ret_parts->names.n; i++) {
 		ARENA_PUSH(arena, &own, own_op(&ret_parts->names.v[i]));
 	}
-	guard_git(run, machine, arena, plan, &own, ret_parts);
+	guard_git(run, tool, machine, arena, plan, &own, ret_parts);
 	add_ops(&own, arena, plan);
 }
 
@@ -480,7 +482,7 @@ bool toolrun(const struct toolrun *run, const struct tool *tool, char *const *ar
 	    !find_repo(tool, &plan, machine.cwd.real, argv, &arena, &repo, err)) {
 		return false;
 	}
-	place_repo(run, &machine, &repo, &arena, &plan, &parts);
+	place_repo(run, tool, &machine, &repo, &arena, &plan, &parts);
 	if (!make_env(run, tool, &plan, &parts, &arena, &envp, err)) {
 		return false;
 	}
