@@ -6,6 +6,7 @@
  *   never cut off, and never longer than it may be; and none of them is taken for a query.
  *
  * Input: a packet. */
+#include "fuzz.h"
 #include "gate/dns.h"
 
 #include <arpa/nameser.h>
@@ -13,17 +14,6 @@
 #include <stdlib.h>
 #include <string.h>
 #include <strings.h>
-
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
-
-/* Unlike assert() never compiled out. */
-#define REQUIRE(condition)                                                                         \
-	do {                                                                                       \
-		if (!(condition)) {                                                                \
-			fprintf(stderr, "%s:%d: not so: %s\n", __FILE__, __LINE__, #condition);    \
-			abort();                                                                   \
-		}                                                                                  \
-	} while (0)
 
 /* Id, flags and four counts. */
 #define HEADER_LEN 12

@@ -2,21 +2,11 @@
  * it announces. Whatever the bytes: what is taken keeps its bounds, points into the payload, and is
  * the same when it is written again. */
 #include "broker/frame.h"
+#include "fuzz.h"
 
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
-
-/* Unlike assert() never compiled out. */
-#define REQUIRE(condition)                                                                         \
-	do {                                                                                       \
-		if (!(condition)) {                                                                \
-			fprintf(stderr, "%s:%d: not so: %s\n", __FILE__, __LINE__, #condition);    \
-			abort();                                                                   \
-		}                                                                                  \
-	} while (0)
 
 static void check_text(const char *text, const unsigned char *payload, size_t len)
 {

@@ -1,22 +1,12 @@
 /* Fuzzes the vetting of a repository's settings. Whatever the bytes: what is kept is kept again,
  * byte by byte, and it is keys of the list alone; a refusal says where. */
 #include "broker/gitconfig.h"
+#include "fuzz.h"
 
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
-
-/* Unlike assert() never compiled out. */
-#define REQUIRE(condition)                                                                         \
-	do {                                                                                       \
-		if (!(condition)) {                                                                \
-			fprintf(stderr, "%s:%d: not so: %s\n", __FILE__, __LINE__, #condition);    \
-			abort();                                                                   \
-		}                                                                                  \
-	} while (0)
 
 static const struct {
 	const char *section;

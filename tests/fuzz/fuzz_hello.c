@@ -7,6 +7,7 @@
  *
  * Input: the bytes of a connection; those that do not begin like a record are a message's body, or
  * (after a byte 0) the extensions of one. */
+#include "fuzz.h"
 #include "gate/address.h"
 #include "gate/hello.h"
 
@@ -14,17 +15,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
-
-/* Unlike assert() never compiled out. */
-#define REQUIRE(condition)                                                                         \
-	do {                                                                                       \
-		if (!(condition)) {                                                                \
-			fprintf(stderr, "%s:%d: not so: %s\n", __FILE__, __LINE__, #condition);    \
-			abort();                                                                   \
-		}                                                                                  \
-	} while (0)
 
 #define RECORD_HEADER  5
 #define RECORD_MAX     16384

@@ -1,6 +1,7 @@
 /* Fuzzes the reading of hosts as requests and server names bring them. Whatever the bytes: what is
  * taken is a name or an address in its one form, reads as itself again, and no resolver takes a
  * name for an address. */
+#include "fuzz.h"
 #include "gate/address.h"
 #include "gate/policy.h"
 
@@ -8,17 +9,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
-
-/* Unlike assert() never compiled out. */
-#define REQUIRE(condition)                                                                         \
-	do {                                                                                       \
-		if (!(condition)) {                                                                \
-			fprintf(stderr, "%s:%d: not so: %s\n", __FILE__, __LINE__, #condition);    \
-			abort();                                                                   \
-		}                                                                                  \
-	} while (0)
 
 static void check_name(const char *host)
 {

@@ -10,23 +10,13 @@
  * - memory stays within the bounds of gate.h.
  *
  * Input: a byte of flags, then operations: a byte that says what, a byte of length, the bytes. */
+#include "fuzz.h"
 #include "gate/gate.h"
 #include "gate/http.h"
 
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
-
-/* Unlike assert() never compiled out. */
-#define REQUIRE(condition)                                                                         \
-	do {                                                                                       \
-		if (!(condition)) {                                                                \
-			fprintf(stderr, "%s:%d: not so: %s\n", __FILE__, __LINE__, #condition);    \
-			abort();                                                                   \
-		}                                                                                  \
-	} while (0)
 
 enum { FLAG_MODEL = 1, FLAG_ABSOLUTE = 2, FLAG_PORT = 4, FLAG_V6 = 8 };
 enum { OP_CLIENT, OP_SERVER, OP_CLIENT_END, OP_SERVER_END, OP_REFUSE, OPS };

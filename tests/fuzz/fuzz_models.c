@@ -5,6 +5,7 @@
  *   it is JSON at all;
  * - what passes holds no cloud model and no picture by address where a plain look finds one;
  * - a refusal is complete, and fit to be printed. */
+#include "fuzz.h"
 #include "gate/models.h"
 #include "gate/models_inner.h"
 
@@ -12,17 +13,6 @@
 #include <stdlib.h>
 #include <string.h>
 #include <strings.h>
-
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
-
-/* Unlike assert() never compiled out. */
-#define REQUIRE(condition)                                                                         \
-	do {                                                                                       \
-		if (!(condition)) {                                                                \
-			fprintf(stderr, "%s:%d: not so: %s\n", __FILE__, __LINE__, #condition);    \
-			abort();                                                                   \
-		}                                                                                  \
-	} while (0)
 
 static void check_path(const char *method, const char *target)
 {

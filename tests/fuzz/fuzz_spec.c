@@ -3,6 +3,7 @@
  * begin with "--"; the rest is the file. A line "-" alone says that there is none. */
 #include "base/str.h"
 #include "cli/spec_view.h"
+#include "fuzz.h"
 #include "plan/refuse.h"
 
 #include <fcntl.h>
@@ -14,16 +15,6 @@
 #include <unistd.h>
 
 #define FLAGS_MAX 32
-
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
-
-#define require(condition)                                                                         \
-	do {                                                                                       \
-		if (!(condition)) {                                                                \
-			fprintf(stderr, "not so: %s\n", #condition);                               \
-			abort();                                                                   \
-		}                                                                                  \
-	} while (0)
 
 struct input {
 	struct spec_flag flags[FLAGS_MAX];
@@ -79,8 +70,8 @@ static int file_of(const struct input *in, char name[64])
 {
 	int fd = memfd_create("spec", MFD_CLOEXEC);
 
-	require(fd >= 0);
-	require(write(fd, in->file, in->file_len) == (ssize_t)in->file_len);
+	REQUIRE(fd >= 0);
+	REQUIRE(write(fd, in->file, in->file_len) == (ssize_t)in->file_len);
 	snprintf(name, 64, "/proc/self/fd/%d", fd);
 	return fd;
 }
@@ -98,23 +89,23 @@ static const struct machine *machine_once(void)
 	struct err err;
 
 	if (machine.path == NULL) {
-		require(machine_read(environment, &arena, &machine, &err));
+		REQUIRE(machine_read(environment, &arena, &machine, &err));
 	}
 	return &machine;
 }
 
 static void check_errors(const struct err_list *errs)
 {
-	require(errs->n <= ERR_LIST_MAX && errs->n <= errs->total);
+	REQUIRE(errs->n <= ERR_LIST_MAX && errs->n <= errs->total);
 	for (unsigned i = 0; i < errs->n; i++) {
 		const struct err *e = &errs->v[i];
 
-		require(e->code == ERR_SPEC && e->msg[0] != '\0');
-		require(strlen(e->msg) < sizeof(e->msg) && strlen(e->hint) < sizeof(e->hint));
-		require(strlen(e->file) < sizeof(e->file));
-		require(strlen(e->source) < sizeof(e->source));
-		require(e->line <= SPEC_FILE_MAX + 1 && e->col <= SPEC_FILE_MAX + 1);
-		require(i == 0 || e->line == 0 || errs->v[i - 1].line <= e->line);
+		REQUIRE(e->code == ERR_SPEC && e->msg[0] != '\0');
+		REQUIRE(strlen(e->msg) < sizeof(e->msg) && strlen(e->hint) < sizeof(e->hint));
+		REQUIRE(strlen(e->file) < sizeof(e->file));
+		REQUIRE(strlen(e->source) < sizeof(e->source));
+		REQUIRE(e->line <= SPEC_FILE_MAX + 1 && e->col <= SPEC_FILE_MAX + 1);
+		REQUIRE(i == 0 || e->line == 0 || errs->v[i - 1].line <= e->line);
 	}
 }
 
@@ -123,11 +114,11 @@ static void check_path(const char *path)
 {
 	size_t n = strlen(path);
 
-	require(path[0] == '/' && strstr(path, "//") == NULL);
-	require(n == 1 || path[n - 1] != '/');
+	REQUIRE(path[0] == '/' && strstr(path, "//") == NULL);
+	REQUIRE(n == 1 || path[n - 1] != '/');
 	for (const char *p = path; (p = strstr(p, "/.")) != NULL; p++) {
-		require(p[2] != '/' && p[2] != '\0');
-		require(p[2] != '.' || (p[3] != '/' && p[3] != '\0'));
+		REQUIRE(p[2] != '/' && p[2] != '\0');
+		REQUIRE(p[2] != '.' || (p[3] != '/' && p[3] != '\0'));
 	}
 }
 
@@ -135,11 +126,11 @@ static void check_host(enum spec_key key, const struct spec_item *item)
 {
 	const char *name = item->path;
 
-	require(name[0] != '\0' && strlen(name) <= 255);
-	require(!str_eq(name, "*") || str_eq(item->text, "*"));
-	require(strspn(name, "abcdefghijklmnopqrstuvwxyz0123456789-_.:*/") == strlen(name));
-	require(strchr(name, '*') == NULL || str_eq(name, "*") || strrchr(name, '*') == name);
-	require(strchr(name, '/') == NULL || key == SPEC_LAN_HOSTS);
+	REQUIRE(name[0] != '\0' && strlen(name) <= 255);
+	REQUIRE(!str_eq(name, "*") || str_eq(item->text, "*"));
+	REQUIRE(strspn(name, "abcdefghijklmnopqrstuvwxyz0123456789-_.:*/") == strlen(name));
+	REQUIRE(strchr(name, '*') == NULL || str_eq(name, "*") || strrchr(name, '*') == name);
+	REQUIRE(strchr(name, '/') == NULL || key == SPEC_LAN_HOSTS);
 }
 
 static void check_value(enum spec_key key, const struct spec_value *value)
@@ -147,13 +138,13 @@ static void check_value(enum spec_key key, const struct spec_value *value)
 	const struct spec_key_info *k = &spec_keys[key];
 	size_t stars = 0;
 
-	require(!value->set || value->n > 0);
-	require(value->n <= 1 || k->repeatable);
+	REQUIRE(!value->set || value->n > 0);
+	REQUIRE(value->n <= 1 || k->repeatable);
 	for (size_t i = 0; i < value->n; i++) {
 		const struct spec_item *item = &value->v[i];
 
-		require((item->from.flag != NULL) != (item->from.file != NULL));
-		require(item->from.flag != NULL || (item->from.line > 0 && item->from.col > 0));
+		REQUIRE((item->from.flag != NULL) != (item->from.file != NULL));
+		REQUIRE(item->from.flag != NULL || (item->from.line > 0 && item->from.col > 0));
 		if (k->type == SPEC_TYPE_PATHS ||
 		    (k->type == SPEC_TYPE_COMMANDS && item->path != NULL)) {
 			check_path(item->path);
@@ -163,11 +154,11 @@ static void check_value(enum spec_key key, const struct spec_value *value)
 			check_host(key, item);
 		}
 		if (k->max > 0) {
-			require(item->number >= k->min && item->number <= k->max);
+			REQUIRE(item->number >= k->min && item->number <= k->max);
 		}
 		stars += item->text != NULL && str_eq(item->text, "*") ? 1 : 0;
 	}
-	require(stars == 0 || stars == value->n || k->type == SPEC_TYPE_TEXT);
+	REQUIRE(stars == 0 || stars == value->n || k->type == SPEC_TYPE_TEXT);
 }
 
 static void check_spec(const struct spec *spec)
@@ -182,7 +173,7 @@ static void check_spec(const struct spec *spec)
 			main |= spec_keys[k].section == s && spec_keys[k].main &&
 				spec->value[k].set;
 		}
-		require(main == spec->section_set[s]);
+		REQUIRE(main == spec->section_set[s]);
 	}
 }
 
@@ -193,13 +184,13 @@ static void show(const struct spec *spec, const struct machine *machine, struct 
 	size_t len = 0;
 	FILE *out = open_memstream(&text, &len);
 
-	require(out != NULL);
+	REQUIRE(out != NULL);
 	view_print(&view, out);
-	require(view_print_json(&view, out));
+	REQUIRE(view_print_json(&view, out));
 	fclose(out);
 	/* Nothing that a terminal acts on comes through. */
 	for (size_t i = 0; i < len; i++) {
-		require((unsigned char)text[i] >= 0x20 || text[i] == '\n');
+		REQUIRE((unsigned char)text[i] >= 0x20 || text[i] == '\n');
 	}
 	free(text);
 }
@@ -226,12 +217,12 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	memset(&errs, 0, sizeof(errs));
 	machine.resolved = &resolved;
 	bool ok = spec_read(&input, &arena, &spec, &errs);
-	require(ok == (errs.total == 0));
+	REQUIRE(ok == (errs.total == 0));
 	if (ok) {
 		check_spec(&spec);
 		ok = refuse_check(&spec, &machine, &arena, &errs);
-		require(ok == (errs.total == 0));
-		require(ok || !in.no_file);
+		REQUIRE(ok == (errs.total == 0));
+		REQUIRE(ok || !in.no_file);
 		show(&spec, &machine, &arena);
 	}
 	check_errors(&errs);

@@ -2,22 +2,12 @@
  * the text; a tree is no deeper than promised and its strings are whole; errors are complete, at
  * most one for a line. */
 #include "base/arena.h"
+#include "fuzz.h"
 #include "spec/toml.h"
 
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
-
-/* Unlike assert() never compiled out. */
-#define REQUIRE(condition)                                                                         \
-	do {                                                                                       \
-		if (!(condition)) {                                                                \
-			fprintf(stderr, "%s:%d: not so: %s\n", __FILE__, __LINE__, #condition);    \
-			abort();                                                                   \
-		}                                                                                  \
-	} while (0)
 
 /* The text's lines, to look positions up: cols[i] is the last column of line i + 1, which is the
  * place behind its last character. */

@@ -4,6 +4,7 @@
 #include "base/str.h"
 #include "broker/judge.h"
 #include "broker/profiles.h"
+#include "fuzz.h"
 
 #include <stdint.h>
 #include <stdio.h>
@@ -14,16 +15,6 @@
 
 #define ARGUMENTS_MAX 256
 
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
-
-#define require(condition)                                                                         \
-	do {                                                                                       \
-		if (!(condition)) {                                                                \
-			fprintf(stderr, "not so: %s\n", #condition);                               \
-			abort();                                                                   \
-		}                                                                                  \
-	} while (0)
-
 static const char *const closed[] = {"/home/u/.config/link"};
 static const struct tools_place place = {
 	.home = "/home/u", .uid = 0, .closed = closed, .nclosed = 1};
@@ -32,11 +23,11 @@ static const struct tools_place place = {
 
 static void check_errors(const struct err_list *errs)
 {
-	require(errs->n <= ERR_LIST_MAX && errs->n <= errs->total);
+	REQUIRE(errs->n <= ERR_LIST_MAX && errs->n <= errs->total);
 	for (unsigned i = 0; i < errs->n; i++) {
-		require(errs->v[i].code == ERR_SPEC && errs->v[i].msg[0] != '\0');
-		require(errs->v[i].line > 0 && errs->v[i].col > 0);
-		require(str_eq(errs->v[i].file, "t.toml"));
+		REQUIRE(errs->v[i].code == ERR_SPEC && errs->v[i].msg[0] != '\0');
+		REQUIRE(errs->v[i].line > 0 && errs->v[i].col > 0);
+		REQUIRE(str_eq(errs->v[i].file, "t.toml"));
 	}
 }
 
@@ -46,9 +37,9 @@ static void check_patterns(const struct tool_list *list)
 		const char *p = list->v[i];
 		size_t n = strlen(p);
 
-		require(n > 0 && n <= TOOL_PATTERN_MAX && p[0] != ' ' && p[n - 1] != ' ');
-		require(strstr(p, "  ") == NULL && strpbrk(p, "\t\n\"'`") == NULL);
-		require(strspn(p, "* ") < n);
+		REQUIRE(n > 0 && n <= TOOL_PATTERN_MAX && p[0] != ' ' && p[n - 1] != ' ');
+		REQUIRE(strstr(p, "  ") == NULL && strpbrk(p, "\t\n\"'`") == NULL);
+		REQUIRE(strspn(p, "* ") < n);
 	}
 }
 
@@ -57,23 +48,23 @@ static void check_paths(const struct tool_list *list)
 	for (size_t i = 0; i < list->n; i++) {
 		const char *p = list->v[i];
 
-		require(p[0] == '/' && p[1] != '\0' && strstr(p, "//") == NULL);
-		require(!path_within("/home/u", p) && !path_within(p, closed[0]));
-		require(!path_within(closed[0], p));
+		REQUIRE(p[0] == '/' && p[1] != '\0' && strstr(p, "//") == NULL);
+		REQUIRE(!path_within("/home/u", p) && !path_within(p, closed[0]));
+		REQUIRE(!path_within(closed[0], p));
 	}
 }
 
 static void check_tools(const struct tools *tools)
 {
-	require(tools->n <= TOOLS_MAX);
+	REQUIRE(tools->n <= TOOLS_MAX);
 	for (size_t i = 0; i < tools->n; i++) {
 		const struct tool *tool = &tools->v[i];
 		struct err err;
 
-		require(tool_name_check(tool->name, strlen(tool->name), &err));
-		require(tool->program[0] == '/');
-		require(tool->profile != NULL || tool->allow.n > 0 || tool->any);
-		require(tools_find(tools, tool->name) == tool);
+		REQUIRE(tool_name_check(tool->name, strlen(tool->name), &err));
+		REQUIRE(tool->program[0] == '/');
+		REQUIRE(tool->profile != NULL || tool->allow.n > 0 || tool->any);
+		REQUIRE(tools_find(tools, tool->name) == tool);
 		check_patterns(&tool->allow);
 		check_patterns(&tool->deny);
 		check_paths(&tool->read);
@@ -83,9 +74,9 @@ static void check_tools(const struct tools *tools)
 
 static void check_list(const struct tool_list *a, const struct tool_list *b)
 {
-	require(a->n == b->n);
+	REQUIRE(a->n == b->n);
 	for (size_t i = 0; i < a->n; i++) {
-		require(str_eq(a->v[i], b->v[i]));
+		REQUIRE(str_eq(a->v[i], b->v[i]));
 	}
 }
 
@@ -100,23 +91,23 @@ static void write_and_read(const struct tools *tools)
 	struct tools again;
 	struct err err;
 
-	require(mkdtemp(folder) != NULL);
+	REQUIRE(mkdtemp(folder) != NULL);
 	snprintf(path, sizeof(path), "%s/t", folder);
 	mine.uid = getuid();
 	memset(&errs, 0, sizeof(errs));
 	if (!tools_write(path, tools, &mine, &err)) {
 		/* Escapes make it longer. */
-		require(strstr(err.msg, "64 KiB") != NULL);
+		REQUIRE(strstr(err.msg, "64 KiB") != NULL);
 		rmdir(folder);
 		return;
 	}
-	require(tools_read(path, &mine, &arena, &again, &errs));
-	require(unlink(path) == 0 && rmdir(folder) == 0);
-	require(again.n == tools->n);
+	REQUIRE(tools_read(path, &mine, &arena, &again, &errs));
+	REQUIRE(unlink(path) == 0 && rmdir(folder) == 0);
+	REQUIRE(again.n == tools->n);
 	for (size_t i = 0; i < again.n; i++) {
-		require(str_eq(again.v[i].program, tools->v[i].program));
-		require(again.v[i].profile == tools->v[i].profile);
-		require(again.v[i].any == tools->v[i].any);
+		REQUIRE(str_eq(again.v[i].program, tools->v[i].program));
+		REQUIRE(again.v[i].profile == tools->v[i].profile);
+		REQUIRE(again.v[i].any == tools->v[i].any);
 		check_list(&again.v[i].allow, &tools->v[i].allow);
 		check_list(&again.v[i].deny, &tools->v[i].deny);
 		check_list(&again.v[i].read, &tools->v[i].read);
@@ -137,12 +128,12 @@ static bool judge(const struct tool *tool, const struct call *call)
 	struct tool_refusal refusal;
 	bool ok = tool_judge(tool, call->argc, call->argv, &refusal);
 
-	require(ok == (refusal.why[0] == '\0') && ok == (refusal.hint[0] == '\0'));
+	REQUIRE(ok == (refusal.why[0] == '\0') && ok == (refusal.hint[0] == '\0'));
 	for (const char *c = refusal.why; *c != '\0'; c++) {
-		require((unsigned char)*c >= 0x20 && *c != 0x7f);
+		REQUIRE((unsigned char)*c >= 0x20 && *c != 0x7f);
 	}
 	for (const char *c = refusal.hint; *c != '\0'; c++) {
-		require((unsigned char)*c >= 0x20 && *c != 0x7f);
+		REQUIRE((unsigned char)*c >= 0x20 && *c != 0x7f);
 	}
 	return ok;
 }
@@ -203,10 +194,10 @@ static void judge_without_profile(const struct tool *tool, const struct call *ca
 		expected = pattern_fits(plain.allow.v[i], call, &sure);
 	}
 	if (sure) {
-		require(judge(&plain, call) == expected);
+		REQUIRE(judge(&plain, call) == expected);
 	}
 	plain.any = true;
-	require(judge(&plain, call));
+	REQUIRE(judge(&plain, call));
 }
 
 /* More is never less: what is allowed stays so when more is, and what is refused when less is. */
@@ -216,13 +207,13 @@ static void judge_tool(const struct tool *tool, const struct call *call)
 	bool ok = judge(tool, call);
 
 	other.any = true;
-	require(!ok || judge(&other, call));
+	REQUIRE(!ok || judge(&other, call));
 	other = *tool;
 	other.deny.n = 0;
-	require(!ok || judge(&other, call));
+	REQUIRE(!ok || judge(&other, call));
 	other = *tool;
 	other.allow.n /= 2;
-	require(ok || !judge(&other, call));
+	REQUIRE(ok || !judge(&other, call));
 	judge_without_profile(tool, call);
 }
 
@@ -240,20 +231,20 @@ static void judge_profile(const struct profile *profile, const struct call *call
 	bool ok = judge(&tool, call);
 
 	if (str_eq(profile->name, "gh")) {
-		require(!ok || !begins(call, "auth", "token"));
-		require(!ok || !begins(call, "alias", NULL));
+		REQUIRE(!ok || !begins(call, "auth", "token"));
+		REQUIRE(!ok || !begins(call, "alias", NULL));
 	} else if (str_eq(profile->name, "git")) {
 		for (int i = 0; i < call->argc; i++) {
-			require(!ok || !str_eq(call->argv[i], "--upload-pack"));
-			require(!ok || !str_starts(call->argv[i], "--upload-pack="));
-			require(!ok || i > 0 || !str_starts(call->argv[i], "-c"));
+			REQUIRE(!ok || !str_eq(call->argv[i], "--upload-pack"));
+			REQUIRE(!ok || !str_starts(call->argv[i], "--upload-pack="));
+			REQUIRE(!ok || i > 0 || !str_starts(call->argv[i], "-c"));
 		}
-		require(!ok || !begins(call, "config", NULL));
+		REQUIRE(!ok || !begins(call, "config", NULL));
 	} else if (str_eq(profile->name, "kubectl")) {
-		require(!ok || !begins(call, "exec", NULL));
+		REQUIRE(!ok || !begins(call, "exec", NULL));
 	}
 	tool.any = false;
-	require(ok || !judge(&tool, call));
+	REQUIRE(ok || !judge(&tool, call));
 }
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
@@ -276,14 +267,14 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	}
 	memset(&errs, 0, sizeof(errs));
 	if (tools_parse("t.toml", (const char *)data, len, &place, &arena, &tools, &errs)) {
-		require(errs.total == 0);
+		REQUIRE(errs.total == 0);
 		check_tools(&tools);
 		write_and_read(&tools);
 		for (size_t i = 0; i < tools.n; i++) {
 			judge_tool(&tools.v[i], &call);
 		}
 	} else {
-		require(errs.total > 0);
+		REQUIRE(errs.total > 0);
 		check_errors(&errs);
 	}
 	for (size_t i = 0; profile_at(i) != NULL; i++) {

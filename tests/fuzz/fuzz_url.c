@@ -3,22 +3,12 @@
  * address, and is not this machine's by a wildcard. */
 #include "base/str.h"
 #include "broker/url.h"
+#include "fuzz.h"
 
 #include <arpa/inet.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
-
-/* Unlike assert() never compiled out. */
-#define REQUIRE(condition)                                                                         \
-	do {                                                                                       \
-		if (!(condition)) {                                                                \
-			fprintf(stderr, "%s:%d: not so: %s\n", __FILE__, __LINE__, #condition);    \
-			abort();                                                                   \
-		}                                                                                  \
-	} while (0)
 
 /* The host as a reader of the text finds it, by RFC 3986 alone. */
 static void check_host(const struct url *url)

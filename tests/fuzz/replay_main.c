@@ -1,13 +1,13 @@
 /* main() for a fuzz target built without libFuzzer: runs it once for each file named, and for each
  * file in the folders named. Exit 1 when something cannot be read or nothing was run. */
+#include "fuzz.h"
+
 #include <dirent.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
-
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
 /* Inputs are small; one that is larger is a mistake in the corpus. */
 #define INPUT_MAX (1UL << 20)
