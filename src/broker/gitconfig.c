@@ -273,11 +273,16 @@ static bool is_kept(const struct reader *r)
 	return false;
 }
 
+static void write_bytes(struct reader *r, const char *v, size_t n)
+{
+	for (size_t i = 0; i < n; i++) {
+		ARENA_PUSH(r->arena, &r->config->text, v[i]);
+	}
+}
+
 static void write_text(struct reader *r, const char *text)
 {
-	for (; *text != '\0'; text++) {
-		ARENA_PUSH(r->arena, &r->config->text, *text);
-	}
+	write_bytes(r, text, strlen(text));
 }
 
 static void write_quoted(struct reader *r, const char *v, size_t n)
@@ -287,16 +292,9 @@ static void write_quoted(struct reader *r, const char *v, size_t n)
 		if (v[i] == '"' || v[i] == '\\') {
 			write_text(r, "\\");
 		}
-		ARENA_PUSH(r->arena, &r->config->text, v[i]);
+		write_bytes(r, v + i, 1);
 	}
 	write_text(r, "\"");
-}
-
-static void write_plain(struct reader *r, const char *v, size_t n)
-{
-	for (size_t i = 0; i < n; i++) {
-		ARENA_PUSH(r->arena, &r->config->text, v[i]);
-	}
 }
 
 static bool has_control(const struct bytes *bytes)
@@ -318,13 +316,13 @@ static bool write_kept(struct reader *r)
 		return fail(r, "control characters in a name or value that is needed");
 	}
 	write_text(r, "[");
-	write_plain(r, r->section.v, name > 0 ? name - 1 : r->section.n);
+	write_bytes(r, r->section.v, name > 0 ? name - 1 : r->section.n);
 	if (name > 0) {
 		write_text(r, " ");
 		write_quoted(r, r->section.v + name, r->section.n - name);
 	}
 	write_text(r, "]\n\t");
-	write_plain(r, r->key.v, r->key.n);
+	write_bytes(r, r->key.v, r->key.n);
 	if (r->has_value) {
 		write_text(r, " = ");
 		write_quoted(r, r->value.v, r->value.n);

@@ -1,29 +1,25 @@
 #include "broker/repo.h"
 
 #include "base/fd.h"
+#include "base/openat2.h"
 #include "base/str.h"
 #include "broker/gitconfig.h"
+#include "spec/values.h"
 
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
-#include <linux/openat2.h>
-#include <stdint.h>
 #include <string.h>
 #include <sys/stat.h>
-#include <sys/syscall.h>
-#include <unistd.h>
 
 /* Bytes of a file that holds a path: `.git`, `commondir`. */
 #define POINTER_MAX (PATH_MAX + 16)
 
-/* openat2(2), Linux 5.6: no part of the path may be a link. */
+/* No part of the path may be a link. */
 static int open_plain(const char *path, int flags)
 {
-	const struct open_how how = {.flags = (uint64_t)(unsigned)flags | O_CLOEXEC,
-				     .resolve = RESOLVE_NO_SYMLINKS | RESOLVE_NO_MAGICLINKS};
-
-	return (int)syscall(SYS_openat2, AT_FDCWD, path, &how, sizeof(how));
+	return sys_openat2(AT_FDCWD, path, (unsigned)flags | O_CLOEXEC,
+			   RESOLVE_NO_SYMLINKS | RESOLVE_NO_MAGICLINKS);
 }
 
 /* What has the name; 0: nothing that is to be had. */
@@ -59,32 +55,6 @@ static ssize_t read_plain(const char *path, size_t max, struct arena *arena, cha
 	return n;
 }
 
-/* `path` as seen from `folder`, by name: without "." and "..", which no link can then lead astray
- * (what is a link is refused when it is opened). NULL: too long. */
-static const char *join(const char *folder, const char *path, struct arena *arena)
-{
-	char *out = arena_printf(arena, "%s", path[0] == '/' ? "" : folder);
-	char *all = arena_alloc(arena, strlen(out) + strlen(path) + 2);
-	size_t n = strlen(out);
-
-	memcpy(all, out, n);
-	while (*path != '\0') {
-		size_t len = strcspn(path, "/");
-
-		if (len == 2 && path[0] == '.' && path[1] == '.') {
-			while (n > 0 && all[--n] != '/') {
-			}
-		} else if (len > 0 && !(len == 1 && path[0] == '.')) {
-			all[n++] = '/';
-			memcpy(all + n, path, len);
-			n += len;
-		}
-		path += len + (path[len] == '/' ? 1 : 0);
-	}
-	all[n] = '\0';
-	return n >= PATH_MAX ? NULL : n == 0 ? "/" : all;
-}
-
 static const char *below(const char *folder, const char *name, struct arena *arena)
 {
 	return arena_printf(arena, "%s/%s", str_eq(folder, "/") ? "" : folder, name);
@@ -110,7 +80,8 @@ static const char *read_pointer(const char *file, const char *prefix, const char
 		text[--n] = '\0';
 	}
 	text += strlen(prefix);
-	return *text != '\0' ? join(from, text, arena) : NULL;
+	/* By name: what is a link is refused when it is opened. */
+	return *text != '\0' ? value_join(from, text, arena) : NULL;
 }
 
 /* Git's own folder for this work tree, and the common one. False: no repository. */

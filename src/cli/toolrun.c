@@ -289,17 +289,13 @@ static bool is_open(const char *path, const void *context)
 /* The repository of the folder that git will look from. What stands in the way of reading its
  * settings is told with its place. */
 static bool find_repo(const struct tool *tool, const struct plan *plan, const char *cwd,
-		      char *const *argv, struct arena *arena, struct repo *ret_repo,
+		      size_t argc, char *const *argv, struct arena *arena, struct repo *ret_repo,
 		      struct err *err)
 {
 	const struct opened opened = {plan, tool};
 	const struct repo_view view = {is_open, &opened};
 	struct path_info at;
-	size_t argc = 0;
 
-	while (argv[argc] != NULL) {
-		argc++;
-	}
 	*ret_repo = (struct repo){.work_tree = NULL};
 	const char *folder = tool_folder(tool, argc - 1, argv + 1, cwd, arena);
 	if (!resolve_path(folder, arena, &at, err)) {
@@ -478,16 +474,16 @@ bool toolrun(const struct toolrun *run, const struct tool *tool, char *const *ar
 	size_t argc = 0;
 	char **envp;
 
+	while (argv[argc] != NULL) {
+		argc++;
+	}
 	if (!make_plan(run, tool, cwd, &machine, &facts, &plan, &arena, err) ||
-	    !find_repo(tool, &plan, machine.cwd.real, argv, &arena, &repo, err)) {
+	    !find_repo(tool, &plan, machine.cwd.real, argc, argv, &arena, &repo, err)) {
 		return false;
 	}
 	place_repo(run, tool, &machine, &repo, &arena, &plan, &parts);
 	if (!make_env(run, tool, &plan, &parts, &arena, &envp, err)) {
 		return false;
-	}
-	while (argv[argc] != NULL) {
-		argc++;
 	}
 	char **words = arena_alloc(&arena, (argc + 1) * sizeof(*words));
 	memcpy(words, argv, (argc + 1) * sizeof(*words));

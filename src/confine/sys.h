@@ -3,23 +3,16 @@
 #ifndef LNK_CONFINE_SYS_H
 #define LNK_CONFINE_SYS_H
 
+#include "base/openat2.h"
+
 #include <errno.h>
 #include <fcntl.h>
 #include <linux/mount.h>
-#include <linux/openat2.h>
 #include <signal.h>
 #include <stddef.h>
 #include <stdint.h>
 #include <sys/syscall.h>
 #include <unistd.h>
-
-/* openat2(2), Linux 5.6. `resolve` is a set of RESOLVE_*. */
-static inline int sys_openat2(int dir, const char *path, uint64_t flags, uint64_t resolve)
-{
-	struct open_how how = {.flags = flags, .resolve = resolve};
-
-	return (int)syscall(SYS_openat2, dir, path, &how, sizeof(how));
-}
 
 /* open_tree(2), Linux 5.2. */
 static inline int sys_open_tree(int dir, const char *path, unsigned flags)

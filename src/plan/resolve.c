@@ -1,16 +1,15 @@
 #include "plan/resolve.h"
 
 #include "base/fd.h"
+#include "base/openat2.h"
 #include "base/str.h"
 
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
-#include <linux/openat2.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/stat.h>
-#include <sys/syscall.h>
 #include <unistd.h>
 
 /* As the kernel counts (path_resolution(7)). */
@@ -169,7 +168,6 @@ static bool has_dot_part(const char *name)
  * done with; false when its parts must be looked at. */
 static bool without_links(const char *name, struct arena *arena, struct path_info *info)
 {
-	struct open_how how = {.flags = O_PATH | O_CLOEXEC, .resolve = RESOLVE_NO_SYMLINKS};
 	struct stat st;
 
 	/* Only in normal form does the name say what it resolves to. */
@@ -177,7 +175,7 @@ static bool without_links(const char *name, struct arena *arena, struct path_inf
 	    (name[1] != '\0' && name[strlen(name) - 1] == '/')) {
 		return false;
 	}
-	auto_close int fd = (int)syscall(SYS_openat2, AT_FDCWD, name, &how, sizeof(how));
+	auto_close int fd = sys_openat2(AT_FDCWD, name, O_PATH | O_CLOEXEC, RESOLVE_NO_SYMLINKS);
 	if (fd >= 0 && fstat(fd, &st) == 0) {
 		fill(info, info->name, &st);
 		return true;
