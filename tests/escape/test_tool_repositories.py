@@ -190,9 +190,6 @@ def test_settings_that_are_not_understood_refuse_the_call(lab_git):
                           capture_output=True).returncode == 128
 
 
-__all__ = ["lab_git", "tools"]
-
-
 @row("T5", "T8")
 @pytest.mark.parametrize("ignore", ["default", "none"])
 def test_a_submodule_runs_nothing(lab_git, ignore):
@@ -217,3 +214,6 @@ def test_a_submodule_runs_nothing(lab_git, ignore):
     assert not stolen.exists(), (seen, stolen.read_text())
     box.outside("git", "status", "--short")
     assert "TOPSECRET" in stolen.read_text()
+
+
+__all__ = ["lab_git", "tools"]
