@@ -181,7 +181,6 @@ static void read_request(struct handler *h)
 static void read_arguments(struct handler *h)
 {
 	const char **argv = calloc(h->request.nargs + 2, sizeof(*argv));
-
 	if (argv == NULL) {
 		refuse_broken(h, "there is no memory for it");
 	}
@@ -205,7 +204,7 @@ static const struct broker_tool *find_tool(const struct broker_config *config, c
 	return NULL;
 }
 
-static void __attribute__((noreturn)) serve_tool(struct handler *h)
+static void __attribute__((noreturn)) serve_tool(struct handler *h, const struct waiting *waiting)
 {
 	const struct broker_config *config = h->broker->config;
 	const struct broker_tool *granted = find_tool(config, h->request.name);
@@ -224,7 +223,7 @@ static void __attribute__((noreturn)) serve_tool(struct handler *h)
 	if (!config->judge(&call, config->context, &refusal)) {
 		refuse(h, EXIT_REFUSED, refusal.why, refusal.hint);
 	}
-	tool_serve(h, &call);
+	tool_serve(h, &call, waiting);
 }
 
 /* --- a page ------------------------------------------------------------------------------- */
@@ -334,14 +333,10 @@ static void __attribute__((noreturn)) serve_page(struct handler *h)
 	_exit(EXIT_SUCCESS);
 }
 
-void handler_main(struct broker *broker, int client)
+void handler_leave(struct broker *broker)
 {
-	struct handler h = {.broker = broker, .client = client, .fds = {-1, -1, -1}};
-	struct ucred peer = {.pid = 0};
-	socklen_t len = sizeof(peer);
 	sigset_t none;
 
-	fd_close(&broker->listener);
 	fd_close(&broker->control);
 	fd_close(&broker->door);
 	fd_close(&broker->signals);
@@ -349,6 +344,17 @@ void handler_main(struct broker *broker, int client)
 	/* Nothing is held yet that an end at any moment could harm. */
 	sigemptyset(&none);
 	sigprocmask(SIG_SETMASK, &none, NULL);
+}
+
+void handler_serve(struct broker *broker, int client, const struct waiting *waiting)
+{
+	struct handler h = {.broker = broker, .client = client, .fds = {-1, -1, -1}};
+	struct ucred peer = {.pid = 0};
+	socklen_t len = sizeof(peer);
+
+	for (size_t i = 0; i <= broker->config->ntools; i++) {
+		fd_close(&broker->listeners[i]);
+	}
 	if (getsockopt(client, SOL_SOCKET, SO_PEERCRED, &peer, &len) == 0) {
 		h.peer = peer.pid;
 	}
@@ -357,5 +363,5 @@ void handler_main(struct broker *broker, int client)
 	if (h.kind == FRAME_BROWSE) {
 		serve_page(&h);
 	}
-	serve_tool(&h);
+	serve_tool(&h, waiting);
 }

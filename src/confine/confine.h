@@ -22,6 +22,12 @@ struct confine_config {
 	size_t nkeep_fds;
 	int door;   /* init's end of the gate's door, closed by confine_run; -1: no gate */
 	int broker; /* init's end of the broker's channel, likewise; -1: no broker */
+	int late;   /* over this socket the program comes when all is ready (late.h), and `argv` has
+		       nothing but its file; closed by confine_run; -1: it is known */
+	/* Called once the program and all that it started are gone, while the rest is taken down,
+	 * with the status that the result will have; NULL: nobody waits for it. */
+	void (*ended)(int status, void *context);
+	void *context;
 	const int *outside_fds; /* the supervisor's own, which init closes */
 	size_t noutside_fds;
 };

@@ -4,6 +4,7 @@
 #include "base/str.h"
 #include "confine/doorway.h"
 #include "confine/landlock.h"
+#include "confine/late.h"
 #include "confine/loader.h"
 #include "confine/mounts.h"
 #include "confine/namespaces.h"
@@ -33,6 +34,7 @@ struct init {
 	struct warden_init warden;
 	int loader_rules; /* held open: the rules hold as long */
 	int signals;
+	int ruleset; /* Landlock's, until it is entered */
 	pid_t program;
 	struct err err;
 };
@@ -126,16 +128,13 @@ static bool stage_files(struct init *in, bool two)
 	       (!two || namespaces_inner(m->uid, m->gid, &in->err));
 }
 
-/* Stage 3. Should: give up every right that is left. Mustn't: fail in silence. */
+/* Stage 3. Should: give up every right that is left, but for what files may be opened; make the
+ * rules for those. Mustn't: fail in silence. */
 static bool stage_rights(struct init *in)
 {
 	const struct confine_config *c = in->config->confine;
-	int fds[3 + PROGRAM_KEEP_MAX] = {0, 1, 2};
 	unsigned variant = SECCOMP_PLAIN;
 
-	for (size_t i = 0; i < c->nkeep_fds; i++) {
-		fds[3 + i] = c->keep_fds[i];
-	}
 	if (!set_limit(RLIMIT_NPROC, PROCESSES_MAX, &in->err) ||
 	    !set_limit(RLIMIT_CORE, 0, &in->err) || !namespaces_drop_capabilities(&in->err)) {
 		return false;
@@ -143,12 +142,24 @@ static bool stage_rights(struct init *in)
 	if (guard_on("dumpable") && prctl(PR_SET_DUMPABLE, 0) < 0) {
 		return err_set(&in->err, ERR_SETUP, errno, "cannot close init to the program");
 	}
-	if (!landlock_confine(c->plan, c->landlock_abi, fds, 3 + c->nkeep_fds, &in->err)) {
-		return false;
-	}
 	variant |= c->plan->commands_listed ? SECCOMP_COMMANDS : 0;
 	variant |= c->plan->user_namespaces ? SECCOMP_USER_NAMESPACES : 0;
-	return !guard_on("seccomp") || seccomp_load((enum seccomp_variant)variant, &in->err);
+	return landlock_rules(c->plan, c->landlock_abi, &in->ruleset, &in->err) &&
+	       (!guard_on("seccomp") || seccomp_load((enum seccomp_variant)variant, &in->err));
+}
+
+/* Stage 4: the last right, and the program, in the folder `cwd`. */
+static bool stage_program(struct init *in, const struct confine_config *c, const char *cwd)
+{
+	int fds[3 + PROGRAM_KEEP_MAX] = {0, 1, 2};
+
+	for (size_t i = 0; i < c->nkeep_fds; i++) {
+		fds[3 + i] = c->keep_fds[i];
+	}
+	return landlock_enter(c->plan, c->landlock_abi, in->ruleset, fds, 3 + c->nkeep_fds,
+			      &in->err) &&
+	       (c->door < 0 || doorway_wait(c->door, &in->err)) &&
+	       program_start(c, cwd, in->config->mask, &in->program, &in->err);
 }
 
 static bool set_up(struct init *in)
@@ -157,9 +168,55 @@ static bool set_up(struct init *in)
 	/* An ordinary user must be root in a namespace to mount binfmt_misc. */
 	bool two = c->plan->commands_listed && c->machine->uid != 0;
 
-	return stage_namespaces(in, two) && stage_files(in, two) && stage_rights(in) &&
-	       (c->door < 0 || doorway_wait(c->door, &in->err)) &&
-	       program_start(c, in->config->mask, &in->program, &in->err);
+	if (!stage_namespaces(in, two) || !stage_files(in, two) || !stage_rights(in)) {
+		return false;
+	}
+	return c->late >= 0 || stage_program(in, c, c->plan->cwd);
+}
+
+/* As the plan judges its own folder: one that the host lends, not one of the sandbox's own, where
+ * nobody but the program itself could have put anything. */
+static bool is_lent(const struct plan *plan, const char *path)
+{
+	const struct plan_op *deepest = NULL;
+
+	for (size_t i = 0; i < plan->ops.n; i++) {
+		const struct plan_op *op = &plan->ops.v[i];
+
+		if ((op->kind == PLAN_BIND || op->kind == PLAN_PRIVATE ||
+		     op->kind == PLAN_FOLDER) &&
+		    path_within(path, op->path) &&
+		    (deepest == NULL || path_within(op->path, deepest->path))) {
+			deepest = op;
+		}
+	}
+	return deepest != NULL && deepest->kind == PLAN_BIND && access(path, X_OK) == 0;
+}
+
+/* The program that was waited for. */
+static bool start_late(struct init *in)
+{
+	struct confine_config c = *in->config->confine;
+	struct arena arena = {NULL};
+	struct late late;
+
+	if (!late_read(c.late, &arena, &late)) {
+		return err_set(&in->err, ERR_SETUP, 0, "no program came");
+	}
+	close(c.late);
+	for (int fd = 0; fd < 3; fd++) {
+		if (dup2(late.fds[fd], fd) < 0) {
+			return err_set(&in->err, ERR_SETUP, errno, "cannot take descriptor %d", fd);
+		}
+		close(late.fds[fd]);
+	}
+	late.argv[0] = c.argv[0];
+	c.argv = late.argv;
+	const char *cwd = is_lent(c.plan, late.cwd) ? late.cwd : c.plan->home;
+	c.envp = late_env(c.envp, &late, cwd, &arena);
+	bool ok = late_make(&late, &in->err) && stage_program(in, &c, cwd);
+	arena_release(&arena);
+	return ok;
 }
 
 /* Names in the home's top that the plan itself put there. */
@@ -234,6 +291,15 @@ static void reap(struct init *in)
 	}
 }
 
+static void __attribute__((noreturn)) fail(struct init *in)
+{
+	struct wire m = {.kind = WIRE_FAILED};
+
+	m.u.err = in->err;
+	wire_send(in->config->supervisor, &m);
+	_exit(EXIT_FAILURE);
+}
+
 static void obey(struct init *in)
 {
 	struct wire m;
@@ -242,7 +308,13 @@ static void obey(struct init *in)
 		_exit(EXIT_FAILURE); /* the supervisor is gone; the kernel ends everything in here
 				      */
 	}
-	if (m.kind == WIRE_SIGNAL) {
+	if (m.kind == WIRE_START) {
+		if (!start_late(in)) {
+			fail(in);
+		}
+	} else if (in->program == 0) {
+		/* Nobody is there yet whom it could be about. */
+	} else if (m.kind == WIRE_SIGNAL) {
 		kill(in->program, m.number);
 	} else if (m.kind == WIRE_CONTINUE) {
 		warden_init_continue(&in->warden, in->program);
@@ -282,8 +354,11 @@ static void __attribute__((noreturn)) serve(struct init *in)
 
 void init_main(const struct init_config *config)
 {
-	struct init in = {
-		.config = config, .loader_rules = -1, .signals = -1, .warden = {.fd = -1}};
+	struct init in = {.config = config,
+			  .loader_rules = -1,
+			  .signals = -1,
+			  .ruleset = -1,
+			  .warden = {.fd = -1}};
 	sigset_t child;
 
 	for (size_t i = 0; i < config->confine->noutside_fds; i++) {
@@ -296,11 +371,7 @@ void init_main(const struct init_config *config)
 	bool ok = in.signals >= 0 ? set_up(&in)
 				  : err_set(&in.err, ERR_SETUP, errno, "cannot watch for signals");
 	if (!ok) {
-		struct wire m = {.kind = WIRE_FAILED};
-
-		m.u.err = in.err;
-		wire_send(config->supervisor, &m);
-		_exit(EXIT_FAILURE);
+		fail(&in);
 	}
 	serve(&in);
 }

@@ -165,9 +165,9 @@ static int new_ruleset(int abi)
 	return (int)syscall(SYS_landlock_create_ruleset, &attr, size, 0U);
 }
 
-bool landlock_confine(const struct plan *plan, int abi, const int *fds, size_t nfds,
-		      struct err *err)
+bool landlock_rules(const struct plan *plan, int abi, int *ret_ruleset, struct err *err)
 {
+	*ret_ruleset = -1;
 	if (!guard_on("landlock")) {
 		return true;
 	}
@@ -184,13 +184,24 @@ bool landlock_confine(const struct plan *plan, int abi, const int *fds, size_t n
 			return false;
 		}
 	}
+	*ret_ruleset = fd_take(&ruleset);
+	return true;
+}
+
+bool landlock_enter(const struct plan *plan, int abi, int ruleset, const int *fds, size_t nfds,
+		    struct err *err)
+{
+	if (!guard_on("landlock")) {
+		return true;
+	}
 	for (size_t i = 0; i < nfds; i++) {
-		if (!allow_descriptor(ruleset, fds[i], known, plan->commands_listed, err)) {
+		if (!allow_descriptor(ruleset, fds[i], handled(abi), plan->commands_listed, err)) {
 			return false;
 		}
 	}
 	if (syscall(SYS_landlock_restrict_self, ruleset, 0U) < 0) {
 		return err_set(err, ERR_SETUP, errno, "cannot enter Landlock's rules");
 	}
+	close(ruleset);
 	return true;
 }

@@ -203,7 +203,6 @@ static bool do_bind(struct builder *b, const struct plan_op *op)
 static bool do_socket(struct builder *b, const struct plan_op *op)
 {
 	struct sockaddr_un name = {.sun_family = AF_UNIX};
-	const char hello = 0;
 	auto_close int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
 
 	/* By name below the new root, which is the working folder for as long as it takes. */
@@ -212,7 +211,7 @@ static bool do_socket(struct builder *b, const struct plan_op *op)
 		  fchdir(b->skeleton.root) == 0 &&
 		  bind(fd, (const struct sockaddr *)&name, sizeof(name)) == 0 &&
 		  listen(fd, BROKER_BACKLOG) == 0 &&
-		  pass_send(b->broker, &hello, sizeof(hello), &fd, 1);
+		  pass_send(b->broker, op->path, strlen(op->path) + 1, &fd, 1);
 	return ok || fail(b, op, "listen at");
 }
 

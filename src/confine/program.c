@@ -120,14 +120,14 @@ static void __attribute__((noreturn)) child(struct attempt *a, char **shell_argv
 	_exit(127);
 }
 
-bool program_start(const struct confine_config *config, const sigset_t *mask, pid_t *ret_pid,
-		   struct err *err)
+bool program_start(const struct confine_config *config, const char *cwd, const sigset_t *mask,
+		   pid_t *ret_pid, struct err *err)
 {
 	struct attempt a = {.config = config, .mask = mask};
 	size_t argc = 1; /* argv[0] is PROGRAM, always there */
 
-	if (chdir(config->plan->cwd) < 0 && chdir(config->plan->home) < 0 && chdir("/") < 0) {
-		return err_set(err, ERR_SETUP, errno, "cannot go to %s", config->plan->cwd);
+	if (chdir(cwd) < 0 && chdir(config->plan->home) < 0 && chdir("/") < 0) {
+		return err_set(err, ERR_SETUP, errno, "cannot go to %s", cwd);
 	}
 	if (sys_close_range(3, ~0U, CLOSE_RANGE_CLOEXEC) < 0) {
 		return err_set(err, ERR_SETUP, errno, "cannot close inherited descriptors");

@@ -10,10 +10,10 @@
 /* The most descriptors that --fd may keep. */
 #define PROGRAM_KEEP_MAX 64
 
-/* Goes to the working folder (or the home, where that does not exist inside) and starts argv[0],
- * looked up in config->path. Every descriptor from 3 on but the kept ones is closed on exec.
- * False: ERR_NOT_FOUND (127) or ERR_NOT_PERMITTED (126), as shells tell them apart. */
-bool program_start(const struct confine_config *config, const sigset_t *mask, pid_t *ret_pid,
-		   struct err *err);
+/* Goes to the working folder `cwd` (or the home, where that does not exist inside) and starts
+ * argv[0], looked up in config->path. Every descriptor from 3 on but the kept ones is closed on
+ * exec. False: ERR_NOT_FOUND (127) or ERR_NOT_PERMITTED (126), as shells tell them apart. */
+bool program_start(const struct confine_config *config, const char *cwd, const sigset_t *mask,
+		   pid_t *ret_pid, struct err *err);
 
 #endif

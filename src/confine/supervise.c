@@ -5,6 +5,7 @@
 #include "base/fd.h"
 #include "base/str.h"
 #include "confine/init.h"
+#include "confine/late.h"
 #include "confine/mounts.h"
 #include "confine/namespaces.h"
 #include "confine/sys.h"
@@ -26,6 +27,8 @@ struct supervisor {
 	struct warden warden;
 	int wire;
 	int pidfd;
+	pid_t init;
+	int late; /* the program comes over it; -1: it has come */
 	int signals;
 	int terminal; /* one of 0 to 2, or -1 */
 	struct termios modes;
@@ -113,7 +116,18 @@ static bool start_init(struct supervisor *s)
 		close(s->config->broker);
 	}
 	warden_started_init(&s->warden);
+	s->init = pid;
 	return pid > 0;
+}
+
+/* The terminal back from a group of the sandbox that is dead; a living one keeps it. */
+static void take_terminal(const struct supervisor *s)
+{
+	pid_t group = s->terminal < 0 ? -1 : tcgetpgrp(s->terminal);
+
+	if (group > 0 && group != getpgrp() && kill(-group, 0) < 0 && errno == ESRCH) {
+		tcsetpgrp(s->terminal, getpgrp());
+	}
 }
 
 static void ended(struct supervisor *s, const struct wire *m)
@@ -130,6 +144,10 @@ static void ended(struct supervisor *s, const struct wire *m)
 	/* A program that was killed had no chance to put the terminal right. */
 	if (WIFSIGNALED(status) && s->terminal >= 0) {
 		tcsetattr(s->terminal, TCSADRAIN, &s->modes);
+	}
+	if (s->config->ended != NULL) {
+		take_terminal(s);
+		s->config->ended(r->status, s->config->context);
 	}
 }
 
@@ -188,8 +206,44 @@ static void hear_init(struct supervisor *s)
 		break;
 	case WIRE_SIGNAL:
 	case WIRE_CONTINUE:
+	case WIRE_START:
 		break;
 	}
+}
+
+static int find_terminal(struct termios *modes)
+{
+	for (int fd = 0; fd < 3; fd++) {
+		if (tcgetattr(fd, modes) == 0) {
+			return fd;
+		}
+	}
+	return -1;
+}
+
+/* The program has come: its descriptors and its process group are ours too, and init's, which
+ * cannot name the group from where it is. */
+static void begin_late(struct supervisor *s)
+{
+	struct wire m = {.kind = WIRE_START};
+	struct late late;
+
+	if (!late_begin(s->late, &late)) {
+		err_set(s->err, ERR_SETUP, 0, "no program came");
+		sys_pidfd_send_signal(s->pidfd, SIGKILL);
+		s->over = true;
+		return;
+	}
+	fd_close(&s->late);
+	for (int fd = 0; fd < 3; fd++) {
+		dup2(late.fds[fd], fd);
+		fd_close(&late.fds[fd]);
+	}
+	/* Of a group that is gone by now nobody is left who could miss us there. */
+	setpgid(0, late.group);
+	setpgid(s->init, late.group);
+	s->terminal = find_terminal(&s->modes);
+	wire_send(s->wire, &m);
 }
 
 static void forward_signals(struct supervisor *s)
@@ -212,9 +266,11 @@ static void supervise(struct supervisor *s)
 		{.fd = s->wire, .events = POLLIN},
 		{.fd = s->warden.fd, .events = POLLIN},
 		{.fd = s->signals, .events = POLLIN},
+		{.fd = s->late, .events = POLLIN},
 	};
 
 	while (!s->over) {
+		fds[3].fd = s->late;
 		if (poll(fds, ARRAY_LEN(fds), -1) < 0) {
 			continue;
 		}
@@ -227,6 +283,9 @@ static void supervise(struct supervisor *s)
 		}
 		if (fds[0].revents != 0 && !s->over) {
 			hear_init(s);
+		}
+		if (fds[3].revents != 0 && !s->over) {
+			begin_late(s);
 		}
 	}
 }
@@ -245,26 +304,6 @@ static void reap_init(struct supervisor *s)
 	}
 }
 
-/* The terminal back from a group of the sandbox that is dead; a living one keeps it. */
-static void take_terminal(const struct supervisor *s)
-{
-	pid_t group = s->terminal < 0 ? -1 : tcgetpgrp(s->terminal);
-
-	if (group > 0 && group != getpgrp() && kill(-group, 0) < 0 && errno == ESRCH) {
-		tcsetpgrp(s->terminal, getpgrp());
-	}
-}
-
-static int find_terminal(struct termios *modes)
-{
-	for (int fd = 0; fd < 3; fd++) {
-		if (tcgetattr(fd, modes) == 0) {
-			return fd;
-		}
-	}
-	return -1;
-}
-
 bool confine_run(const struct confine_config *config, struct confine_result *ret_result,
 		 struct err *err)
 {
@@ -278,6 +317,7 @@ bool confine_run(const struct confine_config *config, struct confine_result *ret
 		.wire = -1,
 		.pidfd = -1,
 		.signals = -1,
+		.late = config->late,
 	};
 
 	s.terminal = find_terminal(&s.modes);
@@ -292,6 +332,7 @@ bool confine_run(const struct confine_config *config, struct confine_result *ret
 	fd_close(&s.wire);
 	fd_close(&s.pidfd);
 	fd_close(&s.signals);
+	fd_close(&s.late);
 	result.notes = s.warden.notes;
 	result.nnotes = s.warden.nnotes;
 	*ret_result = result;

@@ -14,6 +14,7 @@ enum wire_kind {
 	/* supervisor to init */
 	WIRE_SIGNAL,   /* number: send it to the program */
 	WIRE_CONTINUE, /* lnk was continued: the program goes on too */
+	WIRE_START,    /* the program that comes late has come */
 };
 
 struct wire {

@@ -67,16 +67,29 @@ static void __attribute__((noreturn)) refuse(const char *name, const char *text)
 
 /* --- asking ------------------------------------------------------------------------------- */
 
-static int call_broker(const char *name)
+static bool call_at(int fd, const char *path)
 {
-	const struct sockaddr_un at = {.sun_family = AF_UNIX, .sun_path = PLAN_BROKER};
-	int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
+	struct sockaddr_un at = {.sun_family = AF_UNIX};
 	int done;
 
+	if (strlen(path) >= sizeof(at.sun_path)) {
+		return false;
+	}
+	memcpy(at.sun_path, path, strlen(path) + 1);
 	do {
-		done = fd < 0 ? -1 : connect(fd, (const struct sockaddr *)&at, sizeof(at));
-	} while (fd >= 0 && done < 0 && errno == EINTR);
-	if (done < 0) {
+		done = connect(fd, (const struct sockaddr *)&at, sizeof(at));
+	} while (done < 0 && errno == EINTR);
+	return done == 0;
+}
+
+/* A tool's own socket, or everybody's. */
+static int call_broker(const char *name, enum frame_kind kind)
+{
+	char path[sizeof(PLAN_CALLS) + 1 + FRAME_NAME_MAX] = PLAN_CALLS "/";
+	int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
+
+	memcpy(path + sizeof(PLAN_CALLS), name, strlen(name) + 1);
+	if (fd < 0 || !((kind == FRAME_TOOL && call_at(fd, path)) || call_at(fd, PLAN_BROKER))) {
 		refuse(name, "it runs outside the sandbox, and nothing answers for it there");
 	}
 	return fd;
@@ -345,7 +358,7 @@ static void __attribute__((noreturn)) run_tool(struct shim *s, char **args)
 		refuse(s->name, "cannot hand its descriptors over");
 	}
 	watch_signals(s, passed, ARRAY_LEN(passed));
-	s->broker = call_broker(s->name);
+	s->broker = call_broker(s->name, FRAME_TOOL);
 	ask(s, FRAME_TOOL, args, given, FRAME_FDS);
 	relays_passed(given);
 	for (;;) {
@@ -385,7 +398,7 @@ static _Noreturn void browse(struct shim *s, char **args)
 {
 	static const int ending[] = {SIGHUP, SIGINT, SIGQUIT, SIGTERM};
 
-	s->broker = call_broker(s->name);
+	s->broker = call_broker(s->name, FRAME_BROWSE);
 	/* No job is stopped in the middle of a question. */
 	signal(SIGTSTP, SIG_IGN);
 	watch_signals(s, ending, ARRAY_LEN(ending));
