@@ -146,7 +146,7 @@ static void take_listener(struct broker *b)
 
 static void take_call(struct broker *b, int client)
 {
-	static const struct waiting nobody = {.pid = 0};
+	struct waiting nobody = {.pid = 0, .told = -1};
 
 	if (b->ncalls >= BROKER_CALLS_MAX) {
 		handler_send(client, FRAME_ERROR, 126, 0, "1,000 calls are going on already");
@@ -156,8 +156,9 @@ static void take_call(struct broker *b, int client)
 	if (pid == 0) {
 		spawn_die_with(b->self);
 		ready_end(b);
-		handler_leave(b);
+		handler_leave(b, -1);
 		handler_serve(b, client, &nobody);
+		_exit(EXIT_SUCCESS);
 	}
 	if (pid < 0) {
 		handler_send(client, FRAME_ERROR, 126, 0, "no more processes can be started");
@@ -210,9 +211,8 @@ static bool take_decision(struct broker *b)
 
 	if (n == (ssize_t)sizeof(d)) {
 		decided_add(b->decided, &d);
-		/* A tool that was called is called again. */
-		if (d.section == DECISION_TOOLS && d.allowed != 0 && !b->over) {
-			ready_make(b, d.grant - 1);
+		if (d.section == DECISION_TOOLS && d.allowed != 0) {
+			ready_want(b, d.grant - 1);
 		}
 	}
 	return n > 0;
@@ -301,7 +301,7 @@ static size_t hear(struct broker *b)
 		fds[n++].fd = own[i];
 	}
 	for (size_t i = 0; i < READY_MAX; i++) {
-		fds[n++].fd = b->ready[i].pid > 0 ? b->ready[i].taken : -1;
+		fds[n++].fd = b->ready[i].pid > 0 ? b->ready[i].told : -1;
 	}
 	for (size_t i = 0; i <= b->config->ntools; i++) {
 		fds[n++].fd = i < b->config->ntools && ready_waits(b, i) ? -1 : b->listeners[i];
@@ -321,8 +321,8 @@ static void take_calls(struct broker *b)
 
 	for (size_t i = 0; i < READY_MAX; i++) {
 		/* Of those that have not changed since. */
-		if (ready[i].revents != 0 && ready[i].fd == b->ready[i].taken) {
-			ready_taken(b, &b->ready[i]);
+		if (ready[i].revents != 0 && ready[i].fd == b->ready[i].told) {
+			ready_hear(b, &b->ready[i]);
 		}
 	}
 	for (size_t i = 0; i <= b->config->ntools; i++) {

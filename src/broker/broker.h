@@ -35,7 +35,8 @@ struct broker_call {
 	char *const *argv; /* argv[0] is the tool's name; the rest is hostile; NULL-terminated */
 	int argc;
 	int over; /* run_tool may write its status, an int, here, as soon as nothing of it runs any
-		     more, and clean up afterwards */
+		     more, and clean up afterwards. What waits (run_late) writes one byte more once
+		     it can take another call. One message each */
 };
 
 struct broker_config {

@@ -165,7 +165,8 @@ static void read_request(struct handler *h)
 	}
 	h->kind = head.kind;
 	check_descriptors(h);
-	if (head.length > BROKER_LARGE && !take_large(h->broker)) {
+	h->large = head.length > BROKER_LARGE;
+	if (h->large && !take_large(h->broker)) {
 		refuse_broken(h, "too many calls with long arguments are going on");
 	}
 	h->payload = malloc(head.length);
@@ -204,7 +205,7 @@ static const struct broker_tool *find_tool(const struct broker_config *config, c
 	return NULL;
 }
 
-static void __attribute__((noreturn)) serve_tool(struct handler *h, const struct waiting *waiting)
+static void serve_tool(struct handler *h, struct waiting *waiting)
 {
 	const struct broker_config *config = h->broker->config;
 	const struct broker_tool *granted = find_tool(config, h->request.name);
@@ -333,9 +334,15 @@ static void __attribute__((noreturn)) serve_page(struct handler *h)
 	_exit(EXIT_SUCCESS);
 }
 
-void handler_leave(struct broker *broker)
+void handler_leave(struct broker *broker, int keep)
 {
 	sigset_t none;
+
+	for (size_t i = 0; i <= broker->config->ntools; i++) {
+		if (broker->listeners[i] != keep) {
+			fd_close(&broker->listeners[i]);
+		}
+	}
 
 	fd_close(&broker->control);
 	fd_close(&broker->door);
@@ -346,15 +353,12 @@ void handler_leave(struct broker *broker)
 	sigprocmask(SIG_SETMASK, &none, NULL);
 }
 
-void handler_serve(struct broker *broker, int client, const struct waiting *waiting)
+void handler_serve(struct broker *broker, int client, struct waiting *waiting)
 {
 	struct handler h = {.broker = broker, .client = client, .fds = {-1, -1, -1}};
 	struct ucred peer = {.pid = 0};
 	socklen_t len = sizeof(peer);
 
-	for (size_t i = 0; i <= broker->config->ntools; i++) {
-		fd_close(&broker->listeners[i]);
-	}
 	if (getsockopt(client, SOL_SOCKET, SO_PEERCRED, &peer, &len) == 0) {
 		h.peer = peer.pid;
 	}
@@ -364,4 +368,9 @@ void handler_serve(struct broker *broker, int client, const struct waiting *wait
 		serve_page(&h);
 	}
 	serve_tool(&h, waiting);
+	if (h.large) {
+		_exit(EXIT_SUCCESS);
+	}
+	free(h.payload);
+	free(h.argv);
 }

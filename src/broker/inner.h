@@ -17,8 +17,15 @@
 struct ready {
 	pid_t pid;   /* of the process that waits; 0: none */
 	size_t tool; /* index in config->tools: it takes the next call at that one's socket */
-	int taken;   /* closes when it has its call */
+	int told;    /* READY_BUSY and READY_WAITS come from there; closes when it is no more than
+			an ordinary call, or has ended */
+	bool busy;
+	bool again; /* the tool is called, so that another is to be made when this one is gone */
 };
+
+/* One byte each: it has a call; it waits for another. */
+#define READY_BUSY  'b'
+#define READY_WAITS 'w'
 
 struct broker {
 	const struct broker_config *config;
@@ -48,6 +55,7 @@ struct handler {
 	int client;
 	pid_t peer; /* that asked, as seen from here; may be gone */
 	enum frame_kind kind;
+	bool large;         /* it holds the slot of a large call */
 	int fds[FRAME_FDS]; /* of a TOOL; else -1 */
 	unsigned char *payload;
 	struct frame_request request;
@@ -79,26 +87,28 @@ struct waiting {
 	const struct tool *tool;
 	uint64_t state; /* of the tool, when it was made */
 	int late;       /* the call goes there */
-	int failed;     /* why it could not be run: a struct err, whole, or nothing */
+	int failed;     /* why it could not be run: a struct err, whole, or nothing; and what
+			   broker_call's `over` says */
 	int signals;    /* signalfd: SIGCHLD, SIGTERM */
+	int told;       /* to the broker, see struct ready */
 };
 
-/* In a process of a call's own: nothing of the broker's that is not for calls. Not the listeners.
- */
-void handler_leave(struct broker *broker);
+/* In a process of a call's own: nothing of the broker's that is not for calls. Of the listeners
+ * `keep` stays; -1: none. */
+void handler_leave(struct broker *broker, int keep);
 
-/* The rest of its life; `client` is the accepted socket. A call of `waiting`'s tool goes there. */
-_Noreturn void handler_serve(struct broker *broker, int client, const struct waiting *waiting);
+/* One call; `client` is the accepted socket. Returns when `waiting` has done it and waits for
+ * another; any other call is the last of this process. */
+void handler_serve(struct broker *broker, int client, struct waiting *waiting);
 
-/* Starts one in a child of this process, which watches it from then on and alone keeps `taken`.
- * False: not to be had. */
-bool tool_prepare(struct broker *broker, const struct tool *tool, int taken,
+/* Starts one in a child of this process, which watches it from then on and alone keeps `told` and
+ * the listener. False: not to be had. */
+bool tool_prepare(struct broker *broker, const struct tool *tool, int told,
 		  struct waiting *ret_waiting);
 
 /* Runs the tool that was asked for and judged, until it ends; in the one that waits, if that is
- * still of use. */
-_Noreturn void tool_serve(struct handler *h, const struct broker_call *call,
-			  const struct waiting *waiting);
+ * still of use. Returns as handler_serve. */
+void tool_serve(struct handler *h, const struct broker_call *call, struct waiting *waiting);
 
 /* Sends a small frame; a shim that does not read loses it. */
 void handler_send(int client, enum frame_kind kind, uint32_t number, uint32_t more,
@@ -116,14 +126,14 @@ void handler_tell(struct handler *h);
 
 /* --- ready.c ------------------------------------------------------------------------------- */
 
-/* In the broker: sees to it that the tool's next call has a sandbox waiting. */
-void ready_make(struct broker *broker, size_t tool);
-
 /* In the broker: one waits for calls of the tool, so that they are not the broker's. */
 bool ready_waits(const struct broker *broker, size_t tool);
 
-/* In the broker, where `taken` of one has closed: the process is a call now, or is about to end. */
-void ready_taken(struct broker *broker, struct ready *ready);
+/* In the broker, where `told` of one can be read. */
+void ready_hear(struct broker *broker, struct ready *ready);
+
+/* In the broker: a call of the tool was allowed, so that one is to wait for the next. */
+void ready_want(struct broker *broker, size_t tool);
 
 /* In the broker: the process `pid` has ended. True: it was one that waited. */
 bool ready_ended(struct broker *broker, pid_t pid);

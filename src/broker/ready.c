@@ -1,7 +1,8 @@
 /* Sandboxes that wait for the next call of a tool, since making one takes many times what a call
  * of it takes. Each is a child of a process that waits with it at the tool's own socket, and that
- * serves the call when it comes, as the process of a call does; one call, and both are gone. The
- * first call of a tool has none. */
+ * serves the call when it comes, as the process of a call does. A call that leaves the sandbox as
+ * it was leaves it to the next; after any other both are gone. The first call of a tool has none,
+ * nor have those that come while one is going on. */
 #include "broker/inner.h"
 
 #include "base/clock.h"
@@ -24,7 +25,7 @@
 
 static void forget(struct ready *ready)
 {
-	fd_close(&ready->taken);
+	fd_close(&ready->told);
 	ready->pid = 0;
 }
 
@@ -71,22 +72,28 @@ static int wait_for_it(const struct waiting *waiting, int listener)
 	}
 }
 
-static _Noreturn void ready_main(struct broker *b, size_t tool, int taken)
+static void say(const struct waiting *waiting, char what)
+{
+	(void)!write(waiting->told, &what, sizeof(what));
+}
+
+static _Noreturn void ready_main(struct broker *b, size_t tool, int told)
 {
 	int listener = b->listeners[tool];
 	struct waiting waiting;
+	int client;
 
 	ready_end(b);
-	handler_leave(b);
-	if (!tool_prepare(b, b->config->tools[tool].tool, taken, &waiting)) {
+	handler_leave(b, listener);
+	if (!tool_prepare(b, b->config->tools[tool].tool, told, &waiting)) {
 		_exit(EXIT_FAILURE);
 	}
-	int client = wait_for_it(&waiting, listener);
-	if (client < 0) {
-		give_up(&waiting);
+	while ((client = wait_for_it(&waiting, listener)) >= 0) {
+		say(&waiting, READY_BUSY);
+		handler_serve(b, client, &waiting);
+		say(&waiting, READY_WAITS);
 	}
-	close(taken);
-	handler_serve(b, client, &waiting);
+	give_up(&waiting);
 }
 
 /* --- the broker ------------------------------------------------------------------------------ */
@@ -104,34 +111,58 @@ static struct ready *find_unused(struct broker *b)
 bool ready_waits(const struct broker *b, size_t tool)
 {
 	for (size_t i = 0; i < READY_MAX; i++) {
-		if (b->ready[i].pid > 0 && b->ready[i].tool == tool && b->ready[i].taken >= 0) {
+		const struct ready *r = &b->ready[i];
+
+		/* One whose call has ended is about to wait again, or to be gone. */
+		if (r->pid > 0 && r->tool == tool && (!r->busy || r->again)) {
 			return true;
 		}
 	}
 	return false;
 }
 
+static struct ready *find(struct broker *b, size_t tool)
+{
+	for (size_t i = 0; i < READY_MAX; i++) {
+		if (b->ready[i].pid > 0 && b->ready[i].tool == tool) {
+			return &b->ready[i];
+		}
+	}
+	return NULL;
+}
+
 /* No room, or no more processes: calls are made as the first was. */
-void ready_make(struct broker *b, size_t tool)
+static void make(struct broker *b, size_t tool)
 {
 	struct ready *r = find_unused(b);
-	int taken[2];
+	int told[2];
 
-	if (r == NULL || b->config->run_late == NULL || ready_waits(b, tool) ||
-	    b->listeners[tool] < 0 || pipe2(taken, O_CLOEXEC) < 0) {
+	if (r == NULL || b->over || b->config->run_late == NULL || b->listeners[tool] < 0 ||
+	    pipe2(told, O_CLOEXEC | O_NONBLOCK) < 0) {
 		return;
 	}
 	pid_t self = getpid();
 	pid_t pid = fork();
 	if (pid == 0) {
 		spawn_die_with(self);
-		close(taken[0]);
-		ready_main(b, tool, taken[1]);
+		close(told[0]);
+		ready_main(b, tool, told[1]);
 	}
-	close(taken[1]);
-	*r = (struct ready){.pid = pid, .tool = tool, .taken = taken[0]};
+	close(told[1]);
+	*r = (struct ready){.pid = pid, .tool = tool, .told = told[0]};
 	if (pid < 0) {
 		forget(r);
+	}
+}
+
+void ready_want(struct broker *b, size_t tool)
+{
+	struct ready *r = find(b, tool);
+
+	if (r == NULL) {
+		make(b, tool);
+	} else if (r->busy) {
+		r->again = true;
 	}
 }
 
@@ -143,17 +174,37 @@ static void add_call(struct broker *b, pid_t pid)
 	}
 }
 
-void ready_taken(struct broker *b, struct ready *r)
+/* It waits no more. */
+static void gone(struct broker *b, struct ready *r)
 {
-	add_call(b, r->pid);
+	size_t tool = r->tool;
+	bool again = r->again;
+
 	forget(r);
+	if (again) {
+		make(b, tool);
+	}
+}
+
+void ready_hear(struct broker *b, struct ready *r)
+{
+	char said[64];
+	ssize_t n = read(r->told, said, sizeof(said));
+
+	if (n > 0) {
+		r->busy = said[n - 1] == READY_BUSY;
+		r->again = r->again && r->busy;
+	} else if (n == 0) {
+		add_call(b, r->pid);
+		gone(b, r);
+	}
 }
 
 bool ready_ended(struct broker *b, pid_t pid)
 {
 	for (size_t i = 0; i < READY_MAX; i++) {
 		if (b->ready[i].pid == pid) {
-			forget(&b->ready[i]);
+			gone(b, &b->ready[i]);
 			return true;
 		}
 	}
@@ -164,7 +215,8 @@ void ready_end(struct broker *b)
 {
 	for (size_t i = 0; i < READY_MAX; i++) {
 		if (b->ready[i].pid > 0) {
-			ready_taken(b, &b->ready[i]);
+			add_call(b, b->ready[i].pid);
+			forget(&b->ready[i]);
 		}
 	}
 }

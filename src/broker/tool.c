@@ -38,12 +38,14 @@ static const int passed[] = {SIGHUP,  SIGINT,  SIGQUIT, SIGTERM, SIGUSR1,
 
 struct running {
 	struct handler *h;
+	struct waiting *waiting; /* the tool runs there; NULL: in a sandbox of its own */
 	pid_t pid;
 	bool joined; /* in the shim's group */
 	int signals; /* SIGCHLD, SIGTERM */
 	int failed;  /* from its process: its status, or a struct err: why it was not run */
 	bool why;    /* that has come, and is `err` */
 	bool told;   /* the shim has its status */
+	bool again;  /* its process waits for another call */
 	struct err err;
 	uint32_t continued; /* SIGCONTs that the shim has sent */
 	long kill_at;       /* the shim is gone; 0: it is not */
@@ -130,6 +132,7 @@ static _Noreturn void wait_for_call(struct broker *b, const struct tool *tool, p
 	fd_close(&b->told[1]);
 	fd_close(&b->turn);
 	fd_close(&b->terminal);
+	handler_leave(b, -1);
 	restore_signals(b);
 	bool ran = b->config->run_late(tool, b->config->context, late, failed, &status, &err);
 	end_tool(ran, status, &err, failed);
@@ -151,7 +154,7 @@ static int watch(void)
 	return signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK);
 }
 
-bool tool_prepare(struct broker *broker, const struct tool *tool, int taken,
+bool tool_prepare(struct broker *broker, const struct tool *tool, int told,
 		  struct waiting *ret_waiting)
 {
 	const struct broker_config *config = broker->config;
@@ -162,7 +165,7 @@ bool tool_prepare(struct broker *broker, const struct tool *tool, int taken,
 
 	if (!config->prepare(tool, config->context) || signals < 0 ||
 	    socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, late) < 0 ||
-	    pipe2(failed, O_CLOEXEC | O_NONBLOCK) < 0) {
+	    pipe2(failed, O_CLOEXEC | O_NONBLOCK | O_DIRECT) < 0) {
 		return false;
 	}
 	pid_t pid = fork();
@@ -170,7 +173,7 @@ bool tool_prepare(struct broker *broker, const struct tool *tool, int taken,
 		close(late[0]);
 		close(failed[0]);
 		close(signals);
-		close(taken);
+		close(told);
 		wait_for_call(broker, tool, self, late[1], failed[1]);
 	}
 	close(late[1]);
@@ -180,28 +183,30 @@ bool tool_prepare(struct broker *broker, const struct tool *tool, int taken,
 					.state = state,
 					.late = late[0],
 					.failed = failed[0],
-					.signals = signals};
+					.signals = signals,
+					.told = told};
 	return pid > 0;
 }
 
 /* In the sandbox that waits. False: it is of no use, and ends by itself. */
 static bool start_waiting(struct running *r, const struct broker_call *call,
-			  const struct waiting *waiting)
+			  struct waiting *waiting)
 {
 	const struct broker_config *config = r->h->broker->config;
 	pid_t group = shim_group(r->h);
-	int late = waiting->late;
 	/* A shim with a terminal of its own needs a tool of another session. */
 	bool ok = group > 0 && call->tool == waiting->tool &&
 		  config->state(call->tool, config->context) == waiting->state &&
 		  setpgid(waiting->pid, group) == 0 &&
-		  config->call_late(call, config->context, late, r->h->fds, group);
+		  config->call_late(call, config->context, waiting->late, r->h->fds, group);
 
-	close(late);
 	if (!ok) {
+		fd_close(&waiting->late);
+		fd_close(&waiting->told);
 		return false;
 	}
 	r->pid = waiting->pid;
+	r->waiting = waiting;
 	r->joined = true;
 	r->failed = waiting->failed;
 	for (size_t i = 0; i < FRAME_FDS; i++) {
@@ -220,7 +225,7 @@ static bool start(struct running *r, const struct broker_call *call)
 	if (group <= 0) {
 		setsid();
 	}
-	if (r->signals < 0 || pipe2(failed, O_CLOEXEC | O_NONBLOCK) < 0) {
+	if (r->signals < 0 || pipe2(failed, O_CLOEXEC | O_NONBLOCK | O_DIRECT) < 0) {
 		return false;
 	}
 	r->pid = fork();
@@ -374,8 +379,8 @@ static void tell(struct running *r, int status, int number)
 
 	h->decision.allowed = 1;
 	h->decision.status = number != 0 ? -number : status;
-	handler_tell(h);
 	handler_send(h->client, FRAME_EXIT, (uint32_t)status, (uint32_t)number, NULL);
+	handler_tell(h);
 	fd_close(&h->client);
 	r->told = true;
 }
@@ -387,10 +392,11 @@ static void hear_tool(struct running *r)
 	ssize_t n = read(r->failed, &r->err, sizeof(r->err));
 
 	r->why = n == (ssize_t)sizeof(r->err);
+	r->again = n == 1;
 	if (n == (ssize_t)sizeof(status)) {
 		memcpy(&status, &r->err, sizeof(status));
 		tell(r, status & 0xff, 0);
-	} else {
+	} else if (n != 1) {
 		/* At its end. */
 		fd_close(&r->failed);
 	}
@@ -407,6 +413,9 @@ static _Noreturn void ended(struct running *r, int wait_status)
 	}
 	if (r->failed >= 0 && !r->told) {
 		hear_tool(r);
+	}
+	if (r->waiting != NULL) {
+		fd_close(&r->waiting->told);
 	}
 	sweep(r);
 	if (r->told) {
@@ -452,7 +461,7 @@ static void take_signals(struct running *r)
 	reap(r);
 }
 
-void tool_serve(struct handler *h, const struct broker_call *call, const struct waiting *waiting)
+void tool_serve(struct handler *h, const struct broker_call *call, struct waiting *waiting)
 {
 	struct running r = {.h = h, .failed = -1};
 
@@ -476,6 +485,9 @@ void tool_serve(struct handler *h, const struct broker_call *call, const struct 
 		}
 		if (fds[2].revents != 0) {
 			hear_tool(&r);
+		}
+		if (r.told && r.again) {
+			return;
 		}
 		if (fds[0].revents != 0) {
 			take_signals(&r);

@@ -138,11 +138,18 @@ static void over(int status, void *context)
 	(void)!write(*(int *)context, &status, sizeof(status));
 }
 
+static void again(void *context)
+{
+	const char waits = 'w';
+
+	(void)!write(*(int *)context, &waits, sizeof(waits));
+}
+
 static bool run_tool(const struct broker_call *call, void *context, int *ret_status,
 		     struct err *err)
 {
 	int fd = call->over;
-	const struct toolrun_end end = {over, &fd};
+	const struct toolrun_end end = {over, NULL, &fd};
 
 	return toolrun(context, call->tool, call->argv, call->cwd, &end, ret_status, err);
 }
@@ -157,7 +164,7 @@ static bool prepare(const struct tool *tool, void *context)
 static bool run_late(const struct tool *tool, void *context, int late, int fd, int *ret_status,
 		     struct err *err)
 {
-	const struct toolrun_end end = {over, &fd};
+	const struct toolrun_end end = {over, again, &fd};
 
 	(void)context;
 	return toolrun_late(tool, late, &end, ret_status, err);

@@ -484,6 +484,7 @@ static bool confine(struct planned *p, char **argv, int late, const struct toolr
 		.broker = -1,
 		.late = late,
 		.ended = end->ended,
+		.again = end->again,
 		.context = end->context,
 	};
 	bool ok = confine_run(&config, &result, err);

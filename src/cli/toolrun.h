@@ -24,6 +24,7 @@ struct toolrun {
 /* Who hears that the tool and all that it started are gone, before its sandbox is taken down. */
 struct toolrun_end {
 	void (*ended)(int status, void *context);
+	void (*again)(void *context); /* after that: it waits for another call (toolrun_late) */
 	void *context;
 };
 
@@ -53,7 +54,8 @@ bool toolrun(const struct toolrun *run, const struct tool *tool, char *const *ar
 bool toolrun_prepare(const struct toolrun *run, const struct tool *tool, struct err *err);
 
 /* toolrun as planned, but argument words, folder, descriptors and the repository's settings come
- * over `late`, once all is ready. */
+ * over `late`, once all is ready; and then those of the next call, as long as calls leave the
+ * sandbox as they found it. */
 bool toolrun_late(const struct tool *tool, int late, const struct toolrun_end *end, int *ret_status,
 		  struct err *err);
 

@@ -2,6 +2,7 @@
 
 #include "base/fd.h"
 #include "base/str.h"
+#include "confine/again.h"
 #include "confine/doorway.h"
 #include "confine/landlock.h"
 #include "confine/late.h"
@@ -34,8 +35,14 @@ struct init {
 	struct warden_init warden;
 	int loader_rules; /* held open: the rules hold as long */
 	int signals;
-	int ruleset; /* Landlock's, until it is entered */
-	pid_t program;
+	int ruleset;               /* Landlock's, until it is entered */
+	struct landlock_held held; /* of it, where programs come late */
+	int null;
+	struct again
+		*before;  /* where programs come late: how they found it; NULL: one, and the end */
+	struct late late; /* the program that came; its strings and names */
+	struct arena arena; /* of `late` */
+	pid_t program;      /* 0: none */
 	struct err err;
 };
 
@@ -144,22 +151,28 @@ static bool stage_rights(struct init *in)
 	}
 	variant |= c->plan->commands_listed ? SECCOMP_COMMANDS : 0;
 	variant |= c->plan->user_namespaces ? SECCOMP_USER_NAMESPACES : 0;
-	return landlock_rules(c->plan, c->landlock_abi, &in->ruleset, &in->err) &&
+	return landlock_rules(c->plan, c->landlock_abi, c->late >= 0 ? &in->held : NULL,
+			      &in->ruleset, &in->err) &&
 	       (!guard_on("seccomp") || seccomp_load((enum seccomp_variant)variant, &in->err));
 }
 
-/* Stage 4: the last right, and the program, in the folder `cwd`. */
-static bool stage_program(struct init *in, const struct confine_config *c, const char *cwd)
+/* Stage 4: the last right, and the program. */
+static bool stage_program(struct init *in)
 {
-	int fds[3 + PROGRAM_KEEP_MAX] = {0, 1, 2};
+	const struct confine_config *c = in->config->confine;
+	const struct program program = {c->plan->cwd, in->config->mask, -1};
 
-	for (size_t i = 0; i < c->nkeep_fds; i++) {
-		fds[3 + i] = c->keep_fds[i];
-	}
-	return landlock_enter(c->plan, c->landlock_abi, in->ruleset, fds, 3 + c->nkeep_fds,
-			      &in->err) &&
+	return program_enter(c, in->ruleset, &in->err) &&
 	       (c->door < 0 || doorway_wait(c->door, &in->err)) &&
-	       program_start(c, cwd, in->config->mask, &in->program, &in->err);
+	       program_start(c, &program, &in->program, &in->err);
+}
+
+/* The same where programs come late: each enters the rules by itself, with its own descriptors. */
+static bool stage_waiting(struct init *in)
+{
+	in->before = again_look(in->config->confine->plan);
+	in->null = open("/dev/null", O_RDWR | O_CLOEXEC);
+	return in->null >= 0 || err_set(&in->err, ERR_SETUP, errno, "cannot open /dev/null");
 }
 
 static bool set_up(struct init *in)
@@ -171,7 +184,7 @@ static bool set_up(struct init *in)
 	if (!stage_namespaces(in, two) || !stage_files(in, two) || !stage_rights(in)) {
 		return false;
 	}
-	return c->late >= 0 || stage_program(in, c, c->plan->cwd);
+	return c->late >= 0 ? stage_waiting(in) : stage_program(in);
 }
 
 /* As the plan judges its own folder: one that the host lends, not one of the sandbox's own, where
@@ -193,29 +206,59 @@ static bool is_lent(const struct plan *plan, const char *path)
 	return deepest != NULL && deepest->kind == PLAN_BIND && access(path, X_OK) == 0;
 }
 
+static void wait_for_warden(struct init *in)
+{
+	struct pollfd fd = {.fd = in->warden.fd, .events = POLLIN};
+
+	while (in->warden.frozen) {
+		if (poll(&fd, 1, -1) > 0 && !warden_init_serve(&in->warden)) {
+			_exit(EXIT_FAILURE);
+		}
+	}
+}
+
 /* The program that was waited for. */
 static bool start_late(struct init *in)
 {
 	struct confine_config c = *in->config->confine;
-	struct arena arena = {NULL};
-	struct late late;
+	struct late *late = &in->late;
 
-	if (!late_read(c.late, &arena, &late)) {
+	if (!late_read(c.late, &in->arena, late)) {
 		return err_set(&in->err, ERR_SETUP, 0, "no program came");
 	}
-	close(c.late);
 	for (int fd = 0; fd < 3; fd++) {
-		if (dup2(late.fds[fd], fd) < 0) {
+		if (dup2(late->fds[fd], fd) < 0) {
 			return err_set(&in->err, ERR_SETUP, errno, "cannot take descriptor %d", fd);
 		}
-		close(late.fds[fd]);
+		close(late->fds[fd]);
 	}
-	late.argv[0] = c.argv[0];
-	c.argv = late.argv;
-	const char *cwd = is_lent(c.plan, late.cwd) ? late.cwd : c.plan->home;
-	c.envp = late_env(c.envp, &late, cwd, &arena);
-	bool ok = late_make(&late, &in->err) && stage_program(in, &c, cwd);
-	arena_release(&arena);
+	late->argv[0] = c.argv[0];
+	c.argv = late->argv;
+	const char *cwd = is_lent(c.plan, late->cwd) ? late->cwd : c.plan->home;
+	c.envp = late_env(c.envp, late, cwd, &in->arena);
+	const struct program program = {cwd, in->config->mask, in->ruleset};
+
+	wait_for_warden(in);
+	if (!late_make(late, &in->err) || !program_start(&c, &program, &in->program, &in->err)) {
+		return false;
+	}
+	fd_close(&in->ruleset);
+	/* They are the program's: whoever reads at the other end waits for the last of them. */
+	for (int fd = 0; fd < 3; fd++) {
+		dup2(in->null, fd);
+	}
+	return true;
+}
+
+/* Takes up what the program found, or left. False: the sandbox was for one. */
+static bool clear_up(struct init *in)
+{
+	const struct confine_config *c = in->config->confine;
+	bool ok = in->before != NULL && chdir("/") == 0 && late_unmake(&in->late) &&
+		  again_is_same(in->before) &&
+		  landlock_rules_again(&in->held, c->landlock_abi, &in->ruleset);
+
+	arena_release(&in->arena);
 	return ok;
 }
 
@@ -258,6 +301,20 @@ static void find_left(const struct confine_config *c, struct wire *m)
 	closedir(d);
 }
 
+/* A program that came late is gone: another may come. */
+static void end_late(struct init *in, const struct wire *ended)
+{
+	const struct wire again = {.kind = WIRE_AGAIN};
+
+	in->program = 0;
+	wire_send(in->config->supervisor, ended);
+	if (!clear_up(in)) {
+		warden_init_empty(&in->warden);
+		_exit(EXIT_SUCCESS);
+	}
+	wire_send(in->config->supervisor, &again);
+}
+
 /* The program is gone: so is everything it started, before anybody hears of it. */
 static void end(struct init *in, int status)
 {
@@ -265,6 +322,10 @@ static void end(struct init *in, int status)
 
 	kill(-1, SIGKILL);
 	while (waitpid(-1, NULL, 0) > 0 || errno == EINTR) {
+	}
+	if (in->config->confine->late >= 0) {
+		end_late(in, &m);
+		return;
 	}
 	warden_init_empty(&in->warden);
 	find_left(in->config->confine, &m);
@@ -358,6 +419,7 @@ void init_main(const struct init_config *config)
 			  .loader_rules = -1,
 			  .signals = -1,
 			  .ruleset = -1,
+			  .null = -1,
 			  .warden = {.fd = -1}};
 	sigset_t child;
 

@@ -218,6 +218,22 @@ static bool make_file(const struct late_name *name)
 	return fd >= 0 && fd_write_all(fd, name->text, strlen(name->text));
 }
 
+bool late_unmake(const struct late *late)
+{
+	bool ok = true;
+
+	/* Folders after what is in them. */
+	for (size_t i = late->nnames; i > 0; i--) {
+		const struct late_name *name = &late->names[i - 1];
+		bool folder = name->to == NULL && name->text == NULL;
+		int done = folder ? rmdir(name->path) : unlink(name->path);
+
+		/* The one that holds them all is a mount in a folder that is sealed. */
+		ok = ok && (done == 0 || errno == EBUSY || errno == EROFS);
+	}
+	return ok;
+}
+
 bool late_make(const struct late *late, struct err *err)
 {
 	for (size_t i = 0; i < late->nnames; i++) {

@@ -44,6 +44,9 @@ bool late_read(int socket, struct arena *arena, struct late *ret_late);
 /* Makes the names. False: err. */
 bool late_make(const struct late *late, struct err *err);
 
+/* Removes them. False: something is left of them. */
+bool late_unmake(const struct late *late);
+
 /* The variables of a plan, but for those that came along and for PWD, which is `cwd`. */
 char **late_env(char *const *planned, const struct late *late, const char *cwd,
 		struct arena *arena);

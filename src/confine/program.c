@@ -1,6 +1,7 @@
 #include "confine/program.h"
 
 #include "base/str.h"
+#include "confine/landlock.h"
 #include "confine/sys.h"
 
 #include <errno.h>
@@ -17,8 +18,9 @@
 /* What the vforked child tries and tells; shared memory until exec. */
 struct attempt {
 	const struct confine_config *config;
-	const sigset_t *mask;
+	const struct program *program;
 	volatile bool failed; /* nothing could be executed */
+	struct err err;       /* set: it did not come to that */
 	int error;
 	char tried[PATH_MAX]; /* the file that `error` is about */
 };
@@ -80,6 +82,10 @@ static bool explain(const struct attempt *a, struct err *err)
 	const char *name = a->config->argv[0];
 	struct stat st;
 
+	if (a->err.code != 0) {
+		*err = a->err;
+		return false;
+	}
 	if (a->error == ENOENT || a->error == ENOTDIR) {
 		if (a->tried[0] != '\0' && stat(a->tried, &st) == 0) {
 			err_set(err, ERR_NOT_FOUND, 0,
@@ -114,16 +120,30 @@ static void __attribute__((noreturn)) child(struct attempt *a, char **shell_argv
 			fcntl(fd, F_SETFD, flags & ~FD_CLOEXEC);
 		}
 	}
-	sigprocmask(SIG_SETMASK, a->mask, NULL);
-	try_all(a, shell_argv);
+	if (a->program->ruleset < 0 || program_enter(a->config, a->program->ruleset, &a->err)) {
+		sigprocmask(SIG_SETMASK, a->program->mask, NULL);
+		try_all(a, shell_argv);
+	}
 	a->failed = true;
 	_exit(127);
 }
 
-bool program_start(const struct confine_config *config, const char *cwd, const sigset_t *mask,
+bool program_enter(const struct confine_config *config, int ruleset, struct err *err)
+{
+	int fds[3 + PROGRAM_KEEP_MAX] = {0, 1, 2};
+
+	for (size_t i = 0; i < config->nkeep_fds; i++) {
+		fds[3 + i] = config->keep_fds[i];
+	}
+	return landlock_enter(config->plan, config->landlock_abi, ruleset, fds,
+			      3 + config->nkeep_fds, err);
+}
+
+bool program_start(const struct confine_config *config, const struct program *program,
 		   pid_t *ret_pid, struct err *err)
 {
-	struct attempt a = {.config = config, .mask = mask};
+	struct attempt a = {.config = config, .program = program};
+	const char *cwd = program->cwd;
 	size_t argc = 1; /* argv[0] is PROGRAM, always there */
 
 	if (chdir(cwd) < 0 && chdir(config->plan->home) < 0 && chdir("/") < 0) {

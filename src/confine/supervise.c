@@ -28,7 +28,9 @@ struct supervisor {
 	int wire;
 	int pidfd;
 	pid_t init;
-	int late; /* the program comes over it; -1: it has come */
+	int late;  /* programs come over it; -1: there is but one */
+	bool busy; /* one has come, and the next message there is init's */
+	int null;
 	int signals;
 	int terminal; /* one of 0 to 2, or -1 */
 	struct termios modes;
@@ -130,6 +132,17 @@ static void take_terminal(const struct supervisor *s)
 	}
 }
 
+/* Nothing of the program that came is kept: not its descriptors, not its process group. */
+static void leave_call(struct supervisor *s)
+{
+	for (int fd = 0; fd < 3; fd++) {
+		dup2(s->null, fd);
+	}
+	s->terminal = -1;
+	setpgid(0, 0);
+	setpgid(s->init, 0);
+}
+
 static void ended(struct supervisor *s, const struct wire *m)
 {
 	struct confine_result *r = s->result;
@@ -140,13 +153,18 @@ static void ended(struct supervisor *s, const struct wire *m)
 	memcpy(r->left_names, m->u.left.names, sizeof(r->left_names));
 	r->left_names[sizeof(r->left_names) - 1] = '\0';
 	s->ok = true;
-	s->over = true;
+	s->over = s->late < 0;
 	/* A program that was killed had no chance to put the terminal right. */
 	if (WIFSIGNALED(status) && s->terminal >= 0) {
 		tcsetattr(s->terminal, TCSADRAIN, &s->modes);
 	}
 	if (s->config->ended != NULL) {
 		take_terminal(s);
+	}
+	if (s->late >= 0) {
+		leave_call(s);
+	}
+	if (s->config->ended != NULL) {
 		s->config->ended(r->status, s->config->context);
 	}
 }
@@ -185,6 +203,9 @@ static void hear_init(struct supervisor *s)
 
 	if (!wire_receive(s->wire, &m)) {
 		s->over = true;
+		if (s->ok) {
+			return; /* the last program has left the sandbox other than it was */
+		}
 		/* The warden may have ended it, and said why. */
 		hear_warden(s);
 		if (s->err->code == 0) {
@@ -203,6 +224,10 @@ static void hear_init(struct supervisor *s)
 		break;
 	case WIRE_ENDED:
 		ended(s, &m);
+		break;
+	case WIRE_AGAIN:
+		s->busy = false;
+		s->config->again(s->config->context);
 		break;
 	case WIRE_SIGNAL:
 	case WIRE_CONTINUE:
@@ -234,7 +259,8 @@ static void begin_late(struct supervisor *s)
 		s->over = true;
 		return;
 	}
-	fd_close(&s->late);
+	s->ok = false;
+	s->busy = true;
 	for (int fd = 0; fd < 3; fd++) {
 		dup2(late.fds[fd], fd);
 		fd_close(&late.fds[fd]);
@@ -270,7 +296,7 @@ static void supervise(struct supervisor *s)
 	};
 
 	while (!s->over) {
-		fds[3].fd = s->late;
+		fds[3].fd = s->busy ? -1 : s->late;
 		if (poll(fds, ARRAY_LEN(fds), -1) < 0) {
 			continue;
 		}
@@ -318,6 +344,7 @@ bool confine_run(const struct confine_config *config, struct confine_result *ret
 		.pidfd = -1,
 		.signals = -1,
 		.late = config->late,
+		.null = config->late < 0 ? -1 : open("/dev/null", O_RDWR | O_CLOEXEC),
 	};
 
 	s.terminal = find_terminal(&s.modes);
@@ -333,6 +360,7 @@ bool confine_run(const struct confine_config *config, struct confine_result *ret
 	fd_close(&s.pidfd);
 	fd_close(&s.signals);
 	fd_close(&s.late);
+	fd_close(&s.null);
 	result.notes = s.warden.notes;
 	result.nnotes = s.warden.nnotes;
 	*ret_result = result;

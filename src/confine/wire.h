@@ -11,6 +11,7 @@ enum wire_kind {
 	WIRE_FAILED = 1, /* err: before the program started */
 	WIRE_STOPPED,    /* number: the signal that stopped the program */
 	WIRE_ENDED,      /* number: wait status; left, names */
+	WIRE_AGAIN,      /* after that: another program may come (late.h) */
 	/* supervisor to init */
 	WIRE_SIGNAL,   /* number: send it to the program */
 	WIRE_CONTINUE, /* lnk was continued: the program goes on too */

@@ -3,6 +3,7 @@ not outlive what it was made for."""
 
 import json
 import os
+import shlex
 import signal
 import subprocess
 
@@ -57,10 +58,10 @@ class Session:
                 found.append(chain[:-1])
         return found
 
-    def wait(self, other=None):
+    def wait(self, other=None, why=None):
         """Until one waits that is not `other`."""
         found = wait_until(lambda: [c for c in self.chains() if c != other], 5)
-        assert len(found or []) == 1 and len(found[0]) == 4, found
+        assert len(found or []) == 1 and len(found[0]) == 4, (why, found, self.chains())
         return found[0]
 
     def end(self):
@@ -78,12 +79,79 @@ def show(tools):
         session.end()
 
 
-def test_each_call_takes_one_and_leaves_another(show):
-    before = None
-    for _ in range(3):
-        before = show.wait(before)
-        assert show.do("show")[1] == 0
-    show.wait(before)
+def test_calls_share_one(show):
+    """For its init, every call's program is another process."""
+    first, pids = show.wait(), set()
+    for n in range(5):
+        told = json.loads(show.do(f"show {n}")[0][0])
+        assert told["argv"] == [str(n)] and told["fds"] == [0, 1, 2]
+        pids.add(told["pid"])
+        assert show.wait() == first
+    assert len(pids) == 5
+
+
+# What a call may leave behind that the next one could meet.
+LEAVES = [
+    "echo x > /tmp/left",
+    "echo x > /var/tmp/left",
+    "mkdir ~/left",
+    "ln -s /etc ~/left",
+    "touch /tmp/x; rm /tmp/x",
+    "chmod 700 /tmp",
+    "chmod 500 ~",
+    "echo x > /dev/shm/left",
+    "chmod 600 /dev/pts/ptmx",
+    "ipcmk -Q", "ipcmk -M 100", "ipcmk -S 1",
+    "python3 -c 'import ctypes; assert ctypes.CDLL(\"librt.so.1\").mq_open(b\"/left\", 0o102, 0o600, None) >= 0'",
+    "prlimit --pid 1 --nofile=64:64",
+    "prlimit --pid 1 --fsize=1:1",
+    "renice -n 5 -p 1",
+    "ionice -c 3 -p 1",
+    "taskset -p 1 1",
+    "chrt -b -p 0 1",
+]
+LOOKS = "ls -A /tmp /var/tmp /dev/shm /dev/mqueue ~ | grep left; ipcs | grep -c 0x; ulimit -n; nice; taskset -p $$; stat -c %a /tmp ~"
+
+
+def test_one_that_is_not_as_it_was_is_not_used_again(tools):
+    tools.add_script("does", '#!/bin/sh\nsh -c "$1"\n')
+    with Session(tools) as s:
+        s.do("does :")
+        chain = s.wait()
+        looks = [line.split(":")[-1] for line in s.do(f"does '{LOOKS}'")[0]]
+        assert s.wait() == chain
+        for leaves in LEAVES:
+            out, status = s.do("does " + shlex.quote(leaves))
+            assert status == 0, (leaves, out)
+            used, chain = chain, s.wait(chain, leaves)
+            assert chain[0] != used[0], leaves
+            now = [line.split(":")[-1] for line in s.do(f"does '{LOOKS}'")[0]]
+            assert now == looks, (leaves, now)
+            assert s.wait() == chain
+        s.end()
+
+
+def test_what_a_call_has_started_is_gone_before_the_next(tools):
+    tools.add_script("does", '#!/bin/sh\nsh -c "$1"\n')
+    with Session(tools) as s:
+        s.do("does :")
+        chain = s.wait()
+        assert s.do("does '(setsid sleep 611 &) ; setsid -f sleep 611; sleep 0.1'")[1] == 0
+        assert "sleep" not in descendants(s.process.pid).values()
+        out, _ = s.do("does 'cat /proc/[0-9]*/comm'")
+        assert "sleep" not in out, out
+        assert s.wait() == chain
+        s.end()
+
+
+def test_a_refusal_and_a_broken_call_cost_no_call_after_them(tools):
+    tools.add_script("does", '#!/bin/sh\nsh -c "$1"\n')
+    with Session(tools) as s:
+        s.do("does :")
+        s.wait()
+        assert s.do("does : </tmp")[1] == 126
+        assert s.do("does 'echo on'") == (["on"], 0)
+        s.end()
 
 
 def test_it_carries_what_a_call_carries(show):
@@ -142,7 +210,7 @@ def test_own_files_that_are_replaced(tools):
 def test_one_that_was_killed(show, victim):
     chain = show.wait()
     os.kill(chain[victim], signal.SIGKILL)
-    wait_until(lambda: _stat(chain[victim]) is None or _stat(chain[victim])[1] == "Z", 2)
+    wait_until(lambda: (_stat(chain[victim]) or "gZ")[1] == "Z", 2)
     told, status = show.do("show x")
     assert status == 0 and json.loads(told[0])["argv"] == ["x"]
     assert show.do("show y")[1] == 0
