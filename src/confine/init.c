@@ -2,6 +2,7 @@
 
 #include "base/fd.h"
 #include "base/str.h"
+#include "base/testguard.h"
 #include "confine/doorway.h"
 #include "confine/landlock.h"
 #include "confine/loader.h"
@@ -11,7 +12,6 @@
 #include "confine/program.h"
 #include "confine/seccomp/seccomp.h"
 #include "confine/sys.h"
-#include "confine/testguard.h"
 #include "confine/wire.h"
 
 #include <dirent.h>
@@ -41,6 +41,9 @@ static bool set_limit(int resource, rlim_t most, struct err *err)
 {
 	struct rlimit limit;
 
+	if (!guard_on("limits")) {
+		return true;
+	}
 	if (getrlimit((__rlimit_resource_t)resource, &limit) == 0) {
 		limit.rlim_max = limit.rlim_max < most ? limit.rlim_max : most;
 		limit.rlim_cur = limit.rlim_cur < most ? limit.rlim_cur : most;

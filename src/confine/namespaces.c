@@ -1,8 +1,8 @@
 #include "confine/namespaces.h"
 
 #include "base/fd.h"
+#include "base/testguard.h"
 #include "confine/sys.h"
-#include "confine/testguard.h"
 #include "plan/kernel.h"
 
 #include <linux/capability.h>
