@@ -8,9 +8,11 @@ import glob
 import json
 import os
 import pathlib
+import shlex
 import shutil
 import subprocess
 
+import page
 from conftest import LNK, LNK_GUARDS, ROOT
 from scene import execute, words_inside
 
@@ -52,8 +54,17 @@ class Contestant:
     def environment(self, scene):
         return scene.box.environment()
 
+    def shown(self, scene, grant):
+        """The equivalent of a grant, for the page: settings, or the command line."""
+        self.prepare(scene, grant)
+        return page.shorten(list(map(str, self.words(scene, grant, ["PROGRAM"]))))
+
     def run(self, scene, grant, command):
         """One command in the sandbox. Raises nothing: what went wrong is in the result."""
+        for name in grant.tools:
+            scene.have_tool(name)
+        if grant.browser:
+            scene.have_browser()
         self.prepare(scene, grant)
         words = self.words(scene, grant, words_inside(command))
         return execute(scene, words, command, self.environment(scene))
@@ -107,10 +118,20 @@ class Lnk(Contestant):
             lines += [f"models = [{', '.join(map(str, grant.models))}]"] if grant.models else []
         if grant.host_network:
             lines += ["[network]", 'mode = "host"']
+        if grant.tools:
+            lines += ["[tools]", f"names = {quoted(grant.tools)}"]
+        if grant.browser:
+            lines += ["[browser]", f"hosts = {quoted(grant.browser)}"]
         return "\n".join(lines) + "\n"
 
     def prepare(self, scene, grant):
         scene.box.spec(self.spec(scene, grant))
+        for name in grant.tools:
+            scene.box.outside(LNK, "sandbox", "tool", "add", name, "--program",
+                              scene.dir / "tools" / name, "--any", check=True)
+
+    def shown(self, scene, grant):
+        return self.spec(scene, grant).rstrip()
 
     def words(self, scene, grant, inside):
         return [LNK_GUARDS if self.without else LNK, "sandbox", "run", "--spec",
@@ -122,6 +143,7 @@ class Lnk(Contestant):
 
 ON_OR_OFF = "its network is on or off as a whole"
 NO_LIST = "has no list of programs"
+NO_OUTSIDE = "runs nothing outside"
 NO_MODELS = "opens a port as a whole"
 
 
@@ -140,7 +162,8 @@ class Bubblewrap(Contestant):
         return first_line(["bwrap", "--version"]).split()[-1]
 
     def lacks(self, attack):
-        return ON_OR_OFF if attack.grant.network else None
+        return NO_OUTSIDE if attack.grant.tools or attack.grant.browser else \
+            ON_OR_OFF if attack.grant.network else None
 
     def system(self, scene, grant):
         folders = [f"/usr/{n}" for n in ("lib", "lib64", "lib32", "libx32", "share")] \
@@ -196,7 +219,8 @@ class Firejail(Contestant):
     name, title = "firejail", "firejail"
     notes = ("Grants below the user's home are `--whitelist`, which empties the rest of it; "
              "`--private-bin`, `--noexec` and `--memory-deny-write-execute` express a list of "
-             "programs (the last one stops programs that make code, such as Node's).",
+             "programs (the last one stops programs that make code, such as Node's). It starts "
+             "programs by bash, which the list has to hold.",
              "It has a name for every variable that does not pass (`--rmenv`): those that the "
              "attack plants, but for the one that nobody could have known of.")
 
@@ -207,7 +231,8 @@ class Firejail(Contestant):
         return first_line(["firejail", "--version"]).split()[-1]
 
     def lacks(self, attack):
-        return ON_OR_OFF if attack.grant.network else None
+        return NO_OUTSIDE if attack.grant.tools or attack.grant.browser else \
+            ON_OR_OFF if attack.grant.network else None
 
     def words(self, scene, grant, inside):
         words = ["firejail", "--quiet", "--noprofile", "--caps.drop=all", "--nonewprivs",
@@ -228,7 +253,8 @@ class Firejail(Contestant):
             words.append(f"--read-only={path}")
         words += [f"--blacklist={p}" for p in paths(scene, grant.hide)]
         if grant.listed:
-            system = [n for n in listed(scene, grant) if "/" not in n]
+            system = sorted({os.path.basename(p) for n in listed(scene, grant) if "/" not in n
+                             for p in (n, os.path.realpath(shutil.which(n) or n))} | {"bash"})
             words += [f"--private-bin={','.join(system)}", f"--noexec={scene.proj}",
                       "--noexec=/tmp", "--noexec=/var/tmp", "--noexec=/dev/shm",
                       "--memory-deny-write-execute"]
@@ -264,6 +290,8 @@ class Srt(Contestant):
 
     def lacks(self, attack):
         grant = attack.grant
+        if grant.tools or grant.browser:
+            return NO_OUTSIDE
         if grant.listed:
             return NO_LIST
         if grant.host_network:
@@ -276,14 +304,16 @@ class Srt(Contestant):
         closed = [p for p in ("/home", "/root", "/mnt", "/media", "/srv", "/opt", "/run", "/tmp",
                               "/var", "/work") if os.path.isdir(p)]
         hidden = paths(scene, grant.hide)
-        domains = [*grant.hosts, *grant.tcp, *(f"{h}:{p}" for p in (*grant.ports, *grant.models)
+        domains = [*(f"{h}:{p}" for h in grant.hosts for p in (80, 443)), *grant.tcp, *(f"{h}:{p}" for p in (*grant.ports, *grant.models)
                                                for h in ("localhost", "127.0.0.1"))]
         return {
             "network": {"allowedDomains": domains, "deniedDomains": [],
-                        "deniedResolvedAddresses": PRIVATE_RANGES},
+                        "deniedResolvedAddresses": PRIVATE_RANGES, "requireHostMatch": True,
+                        "refuseOpaqueTunnels": True, "tlsTerminate": {}},
             "filesystem": {
                 "denyRead": [*closed, *hidden],
                 "allowRead": [str(scene.proj), str(scene.tools), str(MODULES),
+                              str(scene.dir / "srt"),
                               *paths(scene, grant.read)],
                 "allowWrite": [str(scene.proj)],
                 "denyWrite": [*(str(scene.proj / n) for n in DOT_NAMES), *hidden]},
@@ -291,11 +321,20 @@ class Srt(Contestant):
                             "files": []},
         }
 
+    def shown(self, scene, grant):
+        return json.dumps(self.settings(scene, grant), indent=1)
+
     def prepare(self, scene, grant):
+        (scene.dir / "srt").mkdir(exist_ok=True)
         (scene.dir / "srt.json").write_text(json.dumps(self.settings(scene, grant), indent=1))
 
     def words(self, scene, grant, inside):
-        return [self.node, self.program, "--settings", scene.dir / "srt.json", *inside]
+        return [self.node, self.program, "--settings", scene.dir / "srt.json", "-c",
+                shlex.join(inside)]
+
+    def environment(self, scene):
+        # The sockets to its proxies lie there, and /tmp is closed.
+        return {**super().environment(scene), "TMPDIR": str(scene.dir / "srt")}
 
 
 class Codex(Contestant):
@@ -317,12 +356,14 @@ class Codex(Contestant):
 
     def lacks(self, attack):
         grant = attack.grant
+        if grant.tools or grant.browser:
+            return NO_OUTSIDE
         if grant.listed:
             return NO_LIST
         if grant.per_minute:
             return "counts no calls"
-        if grant.ports:
-            return "opens a host of this machine with all of its ports"
+        if grant.ports or grant.web_only:
+            return "opens a host with all of its ports"
         return NO_MODELS if grant.models else None
 
     def settings(self, scene, grant):
@@ -342,6 +383,9 @@ class Codex(Contestant):
             lines.append("[permissions.equal.network.domains]")
             lines += [f'"{h}" = "allow"' for h in grant.hosts]
         return "\n".join(lines) + "\n"
+
+    def shown(self, scene, grant):
+        return self.settings(scene, grant).rstrip()
 
     def prepare(self, scene, grant):
         (scene.dir / "codex/tmp").mkdir(parents=True, exist_ok=True)

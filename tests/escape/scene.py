@@ -71,6 +71,11 @@ class Scene:
     def write(self, name, text, mode=None):
         return self.box.write(name, text, mode)
 
+    def folder(self, name):
+        """A folder of the project."""
+        (self.proj / name).mkdir(exist_ok=True)
+        return self.proj / name
+
     def repository(self):
         """The project as a repository with one commit."""
         self.write("a.txt", "a\n")
@@ -92,6 +97,29 @@ class Scene:
         """A folder in /tmp, as programs of the user's have them."""
         self.made.append(pathlib.Path(tempfile.mkdtemp(prefix="lnk-escape-", dir="/tmp")))
         return self.made[-1]
+
+    def user_script(self, name, text):
+        """A program of the user's, outside of every grant, first in PATH."""
+        folder = self.dir / "tools"
+        folder.mkdir(exist_ok=True)
+        path = folder / name
+        path.write_text("#!/bin/sh\n" + text)
+        path.chmod(0o755)
+        self.box.env["PATH"] = f"{folder}:" + self.box.env["PATH"].removeprefix(f"{folder}:")
+        return path
+
+    def have_tool(self, name):
+        """A tool of the user's that says how it was called, and its login when it is asked to."""
+        return self.user_script(name, 'echo "called: $*"; [ "$1" != auth ] || echo TOPSECRET\n')
+
+    def have_browser(self):
+        """A browser of the user's, who says yes to whatever is asked."""
+        browser = self.user_script("the-browser", f'echo "$1" >>{self.dir}/pages\n')
+        self.box.env.update(BROWSER=str(browser), LNK_ASKPASS=str(self.user_script("ask", "true\n")))
+
+    def pages_opened(self):
+        pages = self.dir / "pages"
+        return pages.read_text().splitlines() if pages.exists() else []
 
     def server(self, name):
         return Server(name)

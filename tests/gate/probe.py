@@ -121,7 +121,7 @@ def do_raw(send="", pieces=None, pause=0.0, half=False, limit=1 << 20, wait=None
             for piece in pieces or [send]:
                 sock.sendall(piece.encode("latin1"))
                 time.sleep(pause)
-            if half:
+            if half and not where.get("by"):  # some proxies take that for the end of the call
                 sock.shutdown(socket.SHUT_WR)
         except OSError as error:
             pass_on = failure(error)
@@ -312,10 +312,12 @@ def main():
         # "every": once more by each way that the environment's proxy offers, where there is one.
         if step.pop("every", False) and proxy_address():
             for by in ("connect", "absolute"):
+                words = {k: v for k, v in step.items() if k != "do"}
                 try:
-                    globals()["do_" + step["do"]](**{k: v for k, v in step.items() if k != "do"}, by=by)
-                except (OSError, UnicodeError, ValueError):
-                    pass
+                    said = globals()["do_" + step["do"]](**words, by=by)
+                except (OSError, UnicodeError, ValueError) as error:
+                    said = repr(error)
+                print(f"{by}: {str(said)[:300]}", file=sys.stderr, flush=True)
         name = step.pop("do")
         start = time.monotonic()
         try:

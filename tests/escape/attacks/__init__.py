@@ -17,15 +17,18 @@ class Grant:
     probes' folder always read, and nothing else of the user's is open."""
     read: tuple = ()
     hide: tuple = ()
-    commands: tuple = ()  # beside the probe and sh; None below: every program
-    listed: bool = False
+    listed: bool = False  # a list of programs: sh, the probe, and
+    commands: tuple = ()
     hosts: tuple = ()
     tcp: tuple = ()
+    web_only: bool = False  # it matters that hosts are open at ports 80 and 443 alone
     lan: tuple = ()
     ports: tuple = ()
     models: tuple = ()
     per_minute: int = 0
     host_network: bool = False
+    tools: tuple = ()    # tools that run outside, with any argument but what their rules close
+    browser: tuple = ()  # hosts of pages that the user is asked about, and says yes to
 
     @property
     def network(self):
@@ -54,7 +57,6 @@ class Attack:
     grant: Grant
     control: str         # where it must succeed: "outside", "userns" or "guard" (only without it)
     lab: bool            # needs the network of the tests' own
-    needs: str           # what the sandbox must be able to express, beside the grant: "" or a word
     play: typing.Callable
 
     @property
@@ -65,12 +67,12 @@ class Attack:
 ATTACKS = {}
 
 
-def attack(name, *rows, guard="", why="", grant=Grant(), control="outside", lab=False, needs=""):
+def attack(name, *rows, guard="", why="", grant=Grant(), control="outside", lab=False):
     """Adds the generator function below it; its first line of documentation says what is tried."""
     def add(play):
         assert name not in ATTACKS and bool(guard) != bool(why), name
         tries = " ".join(play.__doc__.split())
-        ATTACKS[name] = Attack(name, rows, tries, guard, why, grant, control, lab, needs, play)
+        ATTACKS[name] = Attack(name, rows, tries, guard, why, grant, control, lab, play)
         return play
     return add
 
@@ -86,8 +88,13 @@ def run_attack(which, scene, run):
         return bool(end.value)
 
 
+def asking(grant):
+    """An attack of no kind that needs the grant."""
+    return Attack("", ("",), "", "", "", grant, "outside", False, None)
+
+
 def load():
     """All of them, in the order of the catalogue's sections."""
-    from . import kernel, sockets, files, commands, network  # noqa: F401
+    from . import kernel, sockets, files, commands, network, tools  # noqa: F401
     order = "KSFCINLMTBH"
     return sorted(ATTACKS.values(), key=lambda a: (order.index(a.section), int(a.rows[0][1:])))

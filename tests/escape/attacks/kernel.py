@@ -17,8 +17,8 @@ def done(said):
 @attack("pin-moved", "K1", guard="seccomp,user_namespaces,landlock")
 def _(scene):
     """From a mount namespace of its own, where the read-only `.envrc` is no mount, moves it away."""
-    mine = scene.write(".envrc", "mine\n")
-    yield probe(scene, "replace", scene.proj, ".envrc", "/tmp")
+    mine, scratch = scene.write(".envrc", "mine\n"), scene.folder("scratch")
+    yield probe(scene, "replace", scene.proj, ".envrc", scratch)
     return not mine.exists() or mine.read_text() != "mine\n"
 
 
@@ -37,11 +37,11 @@ def _(scene):
 @attack("mount-in-namespace", "K3", "C6", guard="seccomp,user_namespaces,landlock")
 def _(scene):
     """Mounts a tmpfs of its own in a user and mount namespace of its own."""
-    return done((yield probe(scene, "userns", NEW_NS, "call", "mount", "s:x", "s:/tmp", "s:tmpfs",
-                             0, 0)))
+    return done((yield probe(scene, "userns", NEW_NS, "call", "mount", "s:x",
+                             f"s:{scene.folder('scratch')}", "s:tmpfs", 0, 0)))
 
 
-@attack("remount", "K3", "C7", guard="seccomp,user_namespaces,landlock")
+@attack("mount-by-new-calls", "K3", "C7", guard="seccomp,user_namespaces,landlock")
 def _(scene):
     """Makes a mount of its own by the new calls (fsopen) in a namespace of its own."""
     return done((yield probe(scene, "userns", NEW_NS, "call", "fsopen", "s:tmpfs", 0)))

@@ -32,9 +32,8 @@ def zone():
     return the_zone
 
 
-def lab_attack(name, *rows, guard="hosts", why="", grant=HOSTS, control="outside", needs=""):
-    return attack(name, *rows, guard=guard, why=why, grant=grant, control=control, lab=True,
-                  needs=needs)
+def lab_attack(name, *rows, guard="hosts", why="", grant=HOSTS, control="outside"):
+    return attack(name, *rows, guard=guard, why=why, grant=grant, control=control, lab=True)
 
 
 # --- names and addresses -----------------------------------------------------------------------
@@ -152,7 +151,7 @@ def _(scene):
     return since.reached(z.OK, z.OK6) != set()
 
 
-@lab_attack("other-port", "I16", guard="network")
+@lab_attack("other-port", "I16", guard="network", grant=Grant(hosts=("ok.test",), web_only=True))
 def _(scene):
     """Calls a granted host at a port that is not (22, a database's)."""
     z, since = zone(), scene.net.mark()
@@ -268,13 +267,12 @@ def _(scene):
 def _(scene):
     """Calls a server of this machine at a port that is not listed, beside one that is."""
     z, since = zone(), scene.net.mark()
-    yield steps(scene, *(raw(get("localhost", "/closed"), h, z.LOCAL_CLOSED)
+    yield steps(scene, *(raw(get(f"{h}:{z.LOCAL_CLOSED}", "/closed"), h, z.LOCAL_CLOSED)
                          for h in ("127.0.0.1", "localhost")))
     return bool(since.requests(target="/closed"))
 
 
-@lab_attack("model-management", "M1", guard="models", grant=Grant(models=(11434,)),
-            needs="models")
+@lab_attack("model-management", "M1", guard="models", grant=Grant(models=(11434,)))
 def _(scene):
     """Has a model runtime load a model from elsewhere (POST /api/pull), beside inference."""
     since = scene.net.mark()

@@ -1,6 +1,6 @@
 """Rows S: servers of the user's outside, and what leads to them."""
 
-from . import Command, Grant, attack
+from . import SECRET, Command, Grant, attack
 from .kernel import done, probe
 
 PLACES = {
@@ -59,11 +59,16 @@ def _(scene):
         return reached or server.calls > 0
 
 
-@attack("variables", "S4", "F20", guard="environment")
-def _(scene):
-    """Reads tokens and the addresses of agents in the caller's environment."""
-    secrets = {"GITHUB_TOKEN": "TOPSECRET", "AWS_SECRET_ACCESS_KEY": "TOPSECRET",
-               "NPM_TOKEN": "TOPSECRET", "ANTHROPIC_API_KEY": "TOPSECRET",
-               "SSH_AUTH_SOCK": "/run/TOPSECRET", "COMPANY_DB_PASSWORD": "TOPSECRET"}
-    said = yield Command(("/usr/bin/env",), env=tuple(secrets.items()))
-    return any(line.split("=", 1)[0] in secrets and "TOPSECRET" in line for line in said.lines)
+def variables(name, tries, names):
+    def play(scene):
+        said = yield Command(("/usr/bin/env",), env=tuple((n, SECRET) for n in names))
+        return any(line == f"{n}={SECRET}" for line in said.lines for n in names)
+    play.__doc__ = tries
+    attack(name, "F20", "S4", guard="environment")(play)
+
+
+variables("variables", "Reads well-known tokens and addresses of agents in the caller's environment.",
+          ("GITHUB_TOKEN", "AWS_SECRET_ACCESS_KEY", "NPM_TOKEN", "ANTHROPIC_API_KEY",
+           "SSH_AUTH_SOCK", "DOCKER_HOST"))
+variables("variables-unknown", "Reads a secret in a variable that no list of well-known ones has.",
+          ("COMPANY_DB_PASSWORD",))
