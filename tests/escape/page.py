@@ -118,7 +118,9 @@ def reasons(data, verdict):
 
 def plain(text):
     """Words of a sandbox's own, in a table of ours: without the names of this run's folders."""
-    return re.sub(r"/home/\S*?/[cbn]-\w+", "~/box", text).replace("|", "/")
+    text = re.sub(r"/\S*?/lnk-test-boxes/probes-\w+", "~/tools", text)
+    text = re.sub(r"/\S*?/lnk-test-boxes/[cbn]-\w+", "~/box", text)
+    return re.sub(r"/\S*?/node_modules", "~/node_modules", text).replace("|", "/")
 
 
 def write(data):
@@ -141,7 +143,7 @@ def write(data):
             *(f"| {row} | {why} |" for row, why in LNK_ONLY.items()), ""]
     out += ["## The equivalents\n",
             "For a case that hides `proj/s`, lists nothing and grants no host; and what is added for "
-            "other grants. The project is `~/box/proj`.\n"]
+            "other grants. The project is `~/box/proj`, the attacks are programs in `~/tools`.\n"]
     for c in data["contestants"]:
         out += [f"### {c['title']}\n", *(f"{note}\n" for note in c["notes"]),
                 *(f"{what}:\n\n```\n{plain(text)}\n```\n" for what, text in c["shown"])]

@@ -102,14 +102,13 @@ def _(scene):
     return b"x" in said.typed
 
 
-@attack("terminal-settings", "K9", guard="seccomp")
+@attack("terminal-discipline", "K9", guard="seccomp")
 def _(scene):
-    """Changes the line discipline of the caller's terminal, also with bits above the request's."""
-    script = scene.write("sti.py", STI.replace("REQUESTS", "[0x5423, 0x5423 | 1 << 32]"))
+    """Sets the line discipline of the caller's terminal (TIOCSETD), also with bits above it."""
+    script = scene.write("sti.py", STI.replace("REQUESTS", "[0x5423, 0x5423 | 1 << 32]").replace(
+        'b"x"', r'b"\0\0\0\0"'))
     said = yield Command(("/usr/bin/python3", str(script)), terminal=True)
-    lines = [line.split() for line in said.lines]
-    return len(lines) == 2 and any(line[1] == "0" or line[2] not in ("1", "25", "38")
-                                   for line in lines)
+    return any(line.split()[1] == "0" for line in said.lines)
 
 
 CALLS = {

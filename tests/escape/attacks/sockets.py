@@ -42,7 +42,7 @@ def _(scene):
 
 @attack("socket-docker", "S3", guard="private,landlock")
 def _(scene):
-    """Connects to a socket that root's daemon would have, found by DOCKER_HOST in the home."""
+    """Connects to the socket of a Docker that runs as the user, which DOCKER_HOST names."""
     name = scene.home / "docker.sock"
     with scene.server(name) as server:
         reached = done((yield probe(scene, "connect", name,
