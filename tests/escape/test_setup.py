@@ -230,29 +230,42 @@ def sample(calls, each):
     return sorted(chosen)
 
 
+def wrong_with(run, with_gate):
+    """What is wrong with a run in which a call failed: a guard that is missing, or no word."""
+    leaks = {line for line in run.out.splitlines() if line.startswith("LEAK")}
+    if "no binfmt_misc" in run.err:
+        leaks.discard("LEAK loader runs")  # a second fence: said, and the run goes on
+    number, name = run.failed[0] if run.failed else (-1, "")
+    if leaks:
+        return f"started with a guard missing: {leaks}"
+    if run.rc == 124:
+        return "it hung"
+    if "started" in run.out:
+        # Filtered, or killed by its filter: then nothing is called any more.
+        if with_gate and run.gate not in ([["2", "1"]], [["3", "1"]]):
+            return f"the gate is {run.gate}"
+        if name == "lnk-gate" and number in JAIL:
+            return "the gate goes on without a part of its jail"
+    elif number in LIBRARYS_OWN:
+        return None  # the order of calls is not the same each time
+    elif run.rc not in (125, 126, 127, 139):
+        return f"status {run.rc}"
+    elif run.rc != 139 and not run.err.strip():  # the C library's own first calls
+        return "it refused without a word"
+    return None
+
+
 def check_failures(audited, failnth, places, error, with_gate=False):
-    refused = started = 0
+    refused, wrong = 0, []
     for n in places:
         run = failing(audited, failnth, n, error)
-        leaks = {line for line in run.out.splitlines() if line.startswith("LEAK")}
-        if "no binfmt_misc" in run.err:
-            leaks.discard("LEAK loader runs")  # a second fence: said, and the run goes on
-        assert leaks == set(), (n, run)
-        if run.failed and run.failed[0][0] in LIBRARYS_OWN:
-            continue  # the order of calls is not the same each time
-        assert run.rc != 124, ("it hung", n, run)
-        if "started" in run.out:
-            started += 1
-            assert run.gate == ([["2", "1"]] if with_gate else []), (n, run)
-            assert not run.failed or run.failed[0][1] != "lnk-gate" or \
-                run.failed[0][0] not in JAIL, ("a gate that is not locked up", n, run)
-        else:
-            # 139: the C library's own first calls, before any of ours
-            refused += 1
-            assert run.rc in (125, 126, 127, 139), (n, run)
-            assert run.rc == 139 or "lnk" in run.err or ".toml:" in run.err, ("no word", n, run)
+        refused += "started" not in run.out
+        found = wrong_with(run, with_gate)
+        if found:
+            wrong.append((n, found, run))
+    assert not wrong, f"{len(wrong)} of {len(places)}:\n" + "\n".join(map(str, wrong[:20]))
     # Some calls are of no weight (names of processes); most are.
-    assert refused >= started / 2 and refused >= 5, (refused, started)
+    assert refused >= len(places) / 3 and refused >= 5, (refused, len(places))
 
 
 @row("K20")
@@ -268,7 +281,7 @@ def test_calls_of_a_setup_with_gate_and_broker_fail_in_turn(audited_with_all, to
     """A sample, as above, of another error."""
     failnth = tool("failnth")
     places = sample(calls_of_the_setup(audited_with_all, failnth, 400), 0)
-    check_failures(audited_with_all, failnth, places[::8 if IS_ROOT else 4], errno.EIO, True)
+    check_failures(audited_with_all, failnth, places[::6 if IS_ROOT else 2], errno.EIO, True)
 
 
 ERRORS = ["EPERM", "ENOSYS", "ENOMEM", "EINTR", "EIO", "EMFILE", "EAGAIN"]
