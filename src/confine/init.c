@@ -121,7 +121,10 @@ static bool stage_files(struct init *in, bool two)
 	    !mounts_enter(&in->err)) {
 		return false;
 	}
-	warden_init_mounted(&in->warden);
+	/* Else it would not watch, and what is changed outside would stay open. */
+	if (!warden_init_mounted(&in->warden, &in->err)) {
+		return false;
+	}
 	if (in->config->confine->broker >= 0) {
 		close(in->config->confine->broker);
 	}

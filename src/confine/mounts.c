@@ -320,7 +320,11 @@ static bool cover_if_there(struct builder *b, const char *path)
 	struct warden_name name = {.path = path, .kind = WARDEN_COVER};
 	auto_close int there = skeleton_look(&b->skeleton, path);
 
-	return there < 0 || guard_cover(b->skeleton.root, &name, b->err);
+	if (there < 0) {
+		return errno == ENOENT ||
+		       err_set(b->err, ERR_SETUP, errno, "cannot close %s", path);
+	}
+	return guard_cover(b->skeleton.root, &name, b->err);
 }
 
 /* For an ordinary user most of procfs is closed by its modes; for root only a read-only mount

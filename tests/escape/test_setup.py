@@ -236,6 +236,8 @@ def wrong_with(run, with_gate):
     if "no binfmt_misc" in run.err:
         leaks.discard("LEAK loader runs")  # a second fence: said, and the run goes on
     number, name = run.failed[0] if run.failed else (-1, "")
+    if number in LIBRARYS_OWN and not leaks:
+        return None  # the order of calls is not the same each time
     if leaks:
         return f"started with a guard missing: {leaks}"
     if run.rc == 124:
@@ -246,8 +248,6 @@ def wrong_with(run, with_gate):
             return f"the gate is {run.gate}"
         if name == "lnk-gate" and number in JAIL:
             return "the gate goes on without a part of its jail"
-    elif number in LIBRARYS_OWN:
-        return None  # the order of calls is not the same each time
     elif run.rc not in (125, 126, 127, 139):
         return f"status {run.rc}"
     elif run.rc != 139 and not run.err.strip():  # the C library's own first calls
@@ -264,8 +264,8 @@ def check_failures(audited, failnth, places, error, with_gate=False):
         if found:
             wrong.append((n, found, run))
     assert not wrong, f"{len(wrong)} of {len(places)}:\n" + "\n".join(map(str, wrong[:20]))
-    # Some calls are of no weight (names of processes); most are.
-    assert refused >= len(places) / 3 and refused >= 5, (refused, len(places))
+    # Some calls are of no weight (names of processes, files that may be opened); most are.
+    assert refused >= len(places) / 5 and refused >= 5, (refused, len(places))
 
 
 @row("K20")
@@ -282,6 +282,21 @@ def test_calls_of_a_setup_with_gate_and_broker_fail_in_turn(audited_with_all, to
     failnth = tool("failnth")
     places = sample(calls_of_the_setup(audited_with_all, failnth, 400), 0)
     check_failures(audited_with_all, failnth, places[::6 if IS_ROOT else 2], errno.EIO, True)
+
+
+# Where a failure was once taken for an absence, or was not seen: looking up a name, saying something.
+LOOKED_UP_AND_SAID = {"x86_64": (437, 46), "aarch64": (437, 211)}[platform.machine()]
+
+
+@row("K20")
+@pytest.mark.parametrize("error", ["EIO"])
+def test_what_is_looked_up_and_said_fails_in_turn(audited, tool, error):
+    failnth = tool("failnth")
+    calls = calls_of_the_setup(audited, failnth, 150)
+    places = [i for i, (number, name) in enumerate(calls, 1)
+              if number in LOOKED_UP_AND_SAID and name in ("lnk-init", "lnk-warden")]
+    assert len(places) >= 20, calls
+    check_failures(audited, failnth, places, getattr(errno, error))
 
 
 ERRORS = ["EPERM", "ENOSYS", "ENOMEM", "EINTR", "EIO", "EMFILE", "EAGAIN"]
