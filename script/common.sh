@@ -52,16 +52,18 @@ as_test_user() {
 	fi
 }
 
-# Where the ordinary user works: here, or on a copy that it can read. Words are folders that the copy
-# has besides, such as bench/node_modules.
+# Where the ordinary user works: here, or on a copy that it can read, ~/NAME. Further words are folders
+# that the copy has besides, such as bench/node_modules.
 stage() {
+	local name=$1
+	shift
 	if ! is_root; then
 		echo "$root"
 		return
 	fi
 	local home copy more
 	home=$(getent passwd lnk-test | cut -d: -f6)
-	copy=$home/lnk
+	copy=$home/$name
 	rm -rf "$copy"
 	mkdir -p "$copy"
 	(cd "$root" && tar -cf - --exclude=./.git --exclude='*.o' --exclude='*.a' \

@@ -16,7 +16,7 @@ import page
 from conftest import LNK, LNK_GUARDS, ROOT
 from scene import execute, words_inside
 
-MODULES = pathlib.Path(os.environ.get("LNK_PEERS", ROOT / "bench/node_modules"))
+MODULES = pathlib.Path(os.environ.get("LNK_PEERS", ROOT / "bench/node_modules")).resolve()
 DOT_NAMES = {".git": "folder", ".envrc": "file", ".vscode": "folder", ".idea": "folder"}
 # What the caller's environment holds and lnk passes; others take it all unless they are told.
 PASSED = ("PATH", "HOME", "USER", "LOGNAME", "LANG", "TERM", "SHELL")
