@@ -2,6 +2,7 @@
 
 #include "base/fd.h"
 #include "base/str.h"
+#include "base/testguard.h"
 #include "confine/again.h"
 #include "confine/doorway.h"
 #include "confine/landlock.h"
@@ -13,7 +14,6 @@
 #include "confine/program.h"
 #include "confine/seccomp/seccomp.h"
 #include "confine/sys.h"
-#include "confine/testguard.h"
 #include "confine/wire.h"
 
 #include <dirent.h>
@@ -50,6 +50,9 @@ static bool set_limit(int resource, rlim_t most, struct err *err)
 {
 	struct rlimit limit;
 
+	if (!guard_on("limits")) {
+		return true;
+	}
 	if (getrlimit((__rlimit_resource_t)resource, &limit) == 0) {
 		limit.rlim_max = limit.rlim_max < most ? limit.rlim_max : most;
 		limit.rlim_cur = limit.rlim_cur < most ? limit.rlim_cur : most;
@@ -127,7 +130,10 @@ static bool stage_files(struct init *in, bool two)
 	    !mounts_enter(&in->err)) {
 		return false;
 	}
-	warden_init_mounted(&in->warden);
+	/* Else it would not watch, and what is changed outside would stay open. */
+	if (!warden_init_mounted(&in->warden, &in->err)) {
+		return false;
+	}
 	if (in->config->confine->broker >= 0) {
 		close(in->config->confine->broker);
 	}

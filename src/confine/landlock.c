@@ -2,8 +2,8 @@
 
 #include "base/fd.h"
 #include "base/str.h"
+#include "base/testguard.h"
 #include "confine/sys.h"
-#include "confine/testguard.h"
 
 #include <stdio.h>
 #include <sys/prctl.h>

@@ -4,12 +4,12 @@
 
 #include "base/fd.h"
 #include "base/str.h"
+#include "base/testguard.h"
 #include "confine/init.h"
 #include "confine/late.h"
 #include "confine/mounts.h"
 #include "confine/namespaces.h"
 #include "confine/sys.h"
-#include "confine/testguard.h"
 #include "confine/wire.h"
 
 #include <poll.h>
