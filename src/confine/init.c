@@ -21,12 +21,8 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/prctl.h>
-#include <sys/resource.h>
 #include <sys/signalfd.h>
 #include <sys/wait.h>
-
-/* A fork bomb ends here; counted in the sandbox's own user namespace (Linux 5.14). */
-#define PROCESSES_MAX 8192
 
 struct init {
 	const struct init_config *config;
@@ -36,20 +32,6 @@ struct init {
 	pid_t program;
 	struct err err;
 };
-
-static bool set_limit(int resource, rlim_t most, struct err *err)
-{
-	struct rlimit limit;
-
-	if (getrlimit((__rlimit_resource_t)resource, &limit) == 0) {
-		limit.rlim_max = limit.rlim_max < most ? limit.rlim_max : most;
-		limit.rlim_cur = limit.rlim_cur < most ? limit.rlim_cur : most;
-		if (setrlimit((__rlimit_resource_t)resource, &limit) == 0) {
-			return true;
-		}
-	}
-	return err_set(err, ERR_SETUP, errno, "cannot limit the sandbox's processes");
-}
 
 /* The warden enters by these when it has to cover a name again. */
 static bool attach_warden(struct init *in)
@@ -136,8 +118,7 @@ static bool stage_rights(struct init *in)
 	for (size_t i = 0; i < c->nkeep_fds; i++) {
 		fds[3 + i] = c->keep_fds[i];
 	}
-	if (!set_limit(RLIMIT_NPROC, PROCESSES_MAX, &in->err) ||
-	    !set_limit(RLIMIT_CORE, 0, &in->err) || !namespaces_drop_capabilities(&in->err)) {
+	if (!program_limits(&in->err) || !namespaces_drop_capabilities(&in->err)) {
 		return false;
 	}
 	if (guard_on("dumpable") && prctl(PR_SET_DUMPABLE, 0) < 0) {

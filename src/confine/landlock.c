@@ -28,6 +28,8 @@
 #define FS_TRUNCATE    (1ULL << 14) /* ABI 3, Linux 6.2 */
 #define FS_IOCTL_DEV   (1ULL << 15) /* ABI 5, Linux 6.10 */
 
+#define NET_TCP 3ULL /* bind and connect; ABI 4, Linux 6.7 */
+
 #define SCOPE_ABSTRACT_SOCKETS (1ULL << 0) /* ABI 6, Linux 6.12 */
 #define SCOPE_SIGNALS          (1ULL << 1)
 #define ABI_WITH_SCOPES        6
@@ -99,6 +101,11 @@ static bool allow_path(int ruleset, const struct plan_op *op, uint64_t known, st
 		err_set(err, ERR_SETUP, errno, "cannot open %s for Landlock", op->path);
 		return err_at(err, &op->from);
 	}
+	if (op->ino != 0 && (st.st_dev != op->dev || st.st_ino != op->ino)) {
+		err_set(err, ERR_SETUP, 0, "%s was replaced while the sandbox was set up",
+			op->path);
+		return err_at(err, &op->from);
+	}
 	uint64_t allowed = access_of(op->rights) & known;
 	if (!S_ISDIR(st.st_mode)) {
 		allowed &= ON_FILES;
@@ -153,7 +160,7 @@ static bool allow_descriptor(int ruleset, int fd, uint64_t known, bool listed, s
 	return err_set(err, ERR_SETUP, errno, "cannot add descriptor %d to Landlock's rules", fd);
 }
 
-static int new_ruleset(int abi)
+static int new_ruleset(const struct plan *plan, int abi)
 {
 	struct ruleset_attr attr = {.handled_fs = handled(abi)};
 	/* Older kernels refuse a larger struct only when its new fields are set. */
@@ -161,6 +168,8 @@ static int new_ruleset(int abi)
 
 	if (abi >= ABI_WITH_SCOPES) {
 		attr.scoped = SCOPE_ABSTRACT_SOCKETS | SCOPE_SIGNALS;
+		/* No rule follows for a port: what has no network of its own has none. */
+		attr.handled_net = plan->bare && !plan->net.host_mode ? NET_TCP : 0;
 	}
 	return (int)syscall(SYS_landlock_create_ruleset, &attr, size, 0U);
 }
@@ -172,7 +181,7 @@ bool landlock_confine(const struct plan *plan, int abi, const int *fds, size_t n
 		return true;
 	}
 	uint64_t known = handled(abi);
-	auto_close int ruleset = new_ruleset(abi);
+	auto_close int ruleset = new_ruleset(plan, abi);
 
 	if (ruleset < 0) {
 		return err_set(err, ERR_SETUP, errno, "cannot make a Landlock ruleset");
@@ -191,6 +200,17 @@ bool landlock_confine(const struct plan *plan, int abi, const int *fds, size_t n
 	}
 	if (syscall(SYS_landlock_restrict_self, ruleset, 0U) < 0) {
 		return err_set(err, ERR_SETUP, errno, "cannot enter Landlock's rules");
+	}
+	return true;
+}
+
+bool landlock_scope(struct err *err)
+{
+	const struct ruleset_attr attr = {.scoped = SCOPE_SIGNALS};
+	auto_close int ruleset = (int)syscall(SYS_landlock_create_ruleset, &attr, sizeof(attr), 0U);
+
+	if (ruleset < 0 || syscall(SYS_landlock_restrict_self, ruleset, 0U) < 0) {
+		return err_set(err, ERR_SETUP, errno, "cannot enclose the sandbox's processes");
 	}
 	return true;
 }

@@ -12,4 +12,8 @@
 bool landlock_confine(const struct plan *plan, int abi, const int *fds, size_t nfds,
 		      struct err *err);
 
+/* Draws a line around the calling process and those that it starts: no signal of theirs goes out of
+ * it, so that kill(-1) reaches them all and nobody else. Needs ABI 6 and no_new_privs. */
+bool landlock_scope(struct err *err);
+
 #endif

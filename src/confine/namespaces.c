@@ -93,7 +93,9 @@ bool namespaces_inner(uid_t uid, gid_t gid, struct err *err)
 	       write_map("/proc/self/gid_map", gid, 0, err);
 }
 
-bool namespaces_drop_capabilities(struct err *err)
+/* `own`: outside of a namespace of ours, where an ordinary user has none to take from the bounding
+ * set, and no_new_privs, which is set here as well, has to do. */
+static bool drop_capabilities(bool own, struct err *err)
 {
 	struct __user_cap_header_struct header = {_LINUX_CAPABILITY_VERSION_3, 0};
 	struct __user_cap_data_struct none[2] = {{0, 0, 0}, {0, 0, 0}};
@@ -101,8 +103,8 @@ bool namespaces_drop_capabilities(struct err *err)
 	if (guard_on("capabilities")) {
 		for (unsigned long cap = 0; cap < 64; cap++) {
 			if (prctl(PR_CAPBSET_DROP, cap, 0, 0, 0) < 0) {
-				if (errno == EINVAL) {
-					break; /* past the kernel's last capability */
+				if (errno == EINVAL || (own && errno == EPERM)) {
+					break; /* past the kernel's last capability, or ours */
 				}
 				return err_set(err, ERR_SETUP, errno, "cannot drop capability %lu",
 					       cap);
@@ -117,4 +119,14 @@ bool namespaces_drop_capabilities(struct err *err)
 		return err_set(err, ERR_SETUP, errno, "cannot set no_new_privs");
 	}
 	return true;
+}
+
+bool namespaces_drop_capabilities(struct err *err)
+{
+	return drop_capabilities(false, err);
+}
+
+bool namespaces_drop_own_capabilities(struct err *err)
+{
+	return drop_capabilities(true, err);
 }

@@ -3,6 +3,7 @@
 #include "base/fd.h"
 #include "base/str.h"
 #include "plan/dotfiles.h"
+#include "plan/pieces.h"
 #include "plan/secrets.h"
 #include "plan/sockets.h"
 
@@ -243,7 +244,7 @@ bool facts_gather(const struct spec *spec, const struct machine *machine,
 	}
 	system_facts(arena, &f);
 	etc_facts(arena, &f);
-	if (!secrets_find(&f, arena, err)) {
+	if (!secrets_find(&f, arena, err) || (wanted->pieces && !pieces_find(&f, arena, err))) {
 		return false;
 	}
 	ssh_facts(arena, &f);

@@ -4,7 +4,7 @@
 
 #include "base/str.h"
 
-#include "seccomp_filters.h" /* from gen.c: seccomp_filter_0..3, SECCOMP_NEWEST */
+#include "seccomp_filters.h" /* from gen.c: seccomp_filter_0..5, SECCOMP_NEWEST */
 
 #include <assert.h>
 #include <errno.h>
@@ -23,6 +23,8 @@ static const struct program programs[] = {
 	[SECCOMP_USER_NAMESPACES] = {seccomp_filter_2, ARRAY_LEN(seccomp_filter_2)},
 	[SECCOMP_COMMANDS |
 		SECCOMP_USER_NAMESPACES] = {seccomp_filter_3, ARRAY_LEN(seccomp_filter_3)},
+	[SECCOMP_BARE_HOST_NETWORK] = {seccomp_filter_4, ARRAY_LEN(seccomp_filter_4)},
+	[SECCOMP_BARE] = {seccomp_filter_5, ARRAY_LEN(seccomp_filter_5)},
 };
 static_assert(ARRAY_LEN(programs) == SECCOMP_VARIANT_COUNT, "one program per variant");
 

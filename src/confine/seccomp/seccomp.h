@@ -12,7 +12,7 @@
 #include <linux/filter.h>
 #include <stddef.h>
 
-/* Bits; OR them together. */
+/* Bits to OR together, up to SECCOMP_USER_NAMESPACES. */
 enum seccomp_variant {
 	SECCOMP_PLAIN = 0,
 	/* [commands] is listed: a memfd must be sealed against execution (MFD_NOEXEC_SEAL). */
@@ -20,7 +20,11 @@ enum seccomp_variant {
 	/* --user-namespaces: user, PID, network, IPC and UTS namespaces and chroot are allowed.
 	 * Mount namespaces and every mount call stay refused. */
 	SECCOMP_USER_NAMESPACES = 2,
-	SECCOMP_VARIANT_COUNT = 4,
+	/* --without-namespaces, loaded beside one of those above: what namespaces hold otherwise.
+	 * With this machine's network, and without any. No bits. */
+	SECCOMP_BARE_HOST_NETWORK = 4,
+	SECCOMP_BARE = 5,
+	SECCOMP_VARIANT_COUNT = 6,
 };
 
 /* Loads the filter for the calling thread and everything it starts from now on; it cannot be
