@@ -1,7 +1,9 @@
 #include "confine/bare.h"
 
 #include "base/fd.h"
+#include "base/pass.h"
 #include "base/str.h"
+#include "confine/clerk.h"
 #include "confine/landlock.h"
 #include "confine/namespaces.h"
 #include "confine/program.h"
@@ -81,11 +83,25 @@ static bool check_socket(int fd, struct err *err)
 	return err_hint(err, "pass a file or a pipe, or run without --without-namespaces");
 }
 
+/* The second one's questions are the clerk's to answer, from now on. */
+static bool load_filters(const struct confine_config *c, int clerk, struct err *err)
+{
+	auto_close int listener = -1;
+	const char hello = 0;
+
+	if (!seccomp_load(c->plan->commands_listed ? SECCOMP_COMMANDS : SECCOMP_PLAIN, err) ||
+	    !seccomp_load_asking(c->plan->net.host_mode ? SECCOMP_BARE_HOST_NETWORK : SECCOMP_BARE,
+				 &listener, err)) {
+		return false;
+	}
+	return pass_send(clerk, &hello, sizeof(hello), &listener, 1) ||
+	       err_set(err, ERR_SETUP, errno, "cannot hand over the filter's questions");
+}
+
 /* The last of the set-up, in the process that becomes the program. */
-static bool give_up_rights(const struct confine_config *c, struct err *err)
+static bool give_up_rights(const struct confine_config *c, int clerk, struct err *err)
 {
 	int fds[3 + PROGRAM_KEEP_MAX] = {0, 1, 2};
-	bool host = c->plan->net.host_mode;
 
 	for (size_t i = 0; i < c->nkeep_fds; i++) {
 		fds[3 + i] = c->keep_fds[i];
@@ -95,16 +111,13 @@ static bool give_up_rights(const struct confine_config *c, struct err *err)
 			return false;
 		}
 	}
-	if (!program_limits(err) || !namespaces_drop_own_capabilities(err) ||
-	    !landlock_confine(c->plan, c->landlock_abi, fds, 3 + c->nkeep_fds, err)) {
-		return false;
-	}
-	return !guard_on("seccomp") ||
-	       (seccomp_load(host ? SECCOMP_BARE_HOST_NETWORK : SECCOMP_BARE, err) &&
-		seccomp_load(c->plan->commands_listed ? SECCOMP_COMMANDS : SECCOMP_PLAIN, err));
+	return program_limits(err) &&
+	       landlock_confine(c->plan, c->landlock_abi, fds, 3 + c->nkeep_fds, err) &&
+	       (!guard_on("seccomp") || load_filters(c, clerk, err));
 }
 
-static void __attribute__((noreturn)) become_program(const struct init_config *config, pid_t keeper)
+static void __attribute__((noreturn))
+become_program(const struct init_config *config, int clerk, pid_t keeper)
 {
 	struct wire m = {.kind = WIRE_FAILED};
 
@@ -112,7 +125,7 @@ static void __attribute__((noreturn)) become_program(const struct init_config *c
 	if (prctl(PR_SET_PDEATHSIG, SIGKILL) < 0 || getppid() != keeper) {
 		_exit(EXIT_FAILURE);
 	}
-	if (give_up_rights(config->confine, &m.u.err)) {
+	if (give_up_rights(config->confine, clerk, &m.u.err)) {
 		(void)program_become(config->confine, config->mask, &m.u.err);
 	}
 	wire_send(config->supervisor, &m);
@@ -190,20 +203,37 @@ static void __attribute__((noreturn)) serve(struct keeper *k)
 	}
 }
 
-static void __attribute__((noreturn)) fail(const struct init_config *config, const struct err *err)
+/* Forks the program's process; and beside it the clerk is started, and a session of the keeper's
+ * own. The program stays in the caller's session and group, with the terminal; whoever ends that
+ * group does not end the keeper with it. */
+static bool start(struct keeper *k, struct err *err)
 {
-	struct wire m = {.kind = WIRE_FAILED};
+	pid_t self = getpid();
+	int pair[2];
 
-	m.u.err = *err;
-	wire_send(config->supervisor, &m);
-	_exit(EXIT_FAILURE);
+	/* The clerk is no more than the program's user; nor is the program. */
+	if (!hold_children(err) || !namespaces_drop_own_capabilities(err)) {
+		return false;
+	}
+	if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, pair) < 0) {
+		return err_set(err, ERR_SETUP, errno, "cannot make a socket pair");
+	}
+	k->program = fork();
+	if (k->program == 0) {
+		become_program(k->config, pair[1], self);
+	}
+	close(pair[1]);
+	if (k->program < 0 || setsid() < 0 || prctl(PR_SET_DUMPABLE, 0) < 0) {
+		close(pair[0]);
+		return err_set(err, ERR_SETUP, errno, "cannot start the program");
+	}
+	return clerk_start(k->config->confine->plan, pair[0], err);
 }
 
 void bare_main(const struct init_config *config)
 {
 	struct keeper k = {.config = config, .signals = -1};
-	pid_t self = getpid();
-	struct err err;
+	struct wire m = {.kind = WIRE_FAILED};
 	sigset_t all;
 	sigset_t child;
 
@@ -213,22 +243,15 @@ void bare_main(const struct init_config *config)
 	sigaddset(&child, SIGCHLD);
 	sigprocmask(SIG_SETMASK, &all, NULL);
 	prctl(PR_SET_NAME, "lnk-keeper");
-	if (!hold_children(&err)) {
-		fail(config, &err);
-	}
 	k.signals = signalfd(-1, &child, SFD_CLOEXEC | SFD_NONBLOCK);
-	k.program = k.signals < 0 ? -1 : fork();
-	if (k.program == 0) {
-		become_program(config, self);
+	if (k.signals < 0) {
+		err_set(&m.u.err, ERR_SETUP, errno, "cannot watch for signals");
+	} else if (start(&k, &m.u.err)) {
+		serve(&k);
 	}
-	/* The program stays in the caller's session and group, with the terminal; whoever ends that
-	 * group does not end the keeper with it. */
-	if (k.program < 0 || setsid() < 0 || prctl(PR_SET_DUMPABLE, 0) < 0) {
-		err_set(&err, ERR_SETUP, errno, "cannot start the keeper of the sandbox");
-		end_all();
-		fail(config, &err);
-	}
-	serve(&k);
+	wire_send(config->supervisor, &m);
+	end_all();
+	_exit(EXIT_FAILURE);
 }
 
 void bare_end(void)

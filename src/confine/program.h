@@ -19,8 +19,8 @@ bool program_start(const struct confine_config *config, const sigset_t *mask, pi
 /* The same in the place of the calling process; returns, false, only when that failed. */
 bool program_become(const struct confine_config *config, const sigset_t *mask, struct err *err);
 
-/* Bounds the processes (8,192, of the user's) and forbids core files, for the caller and all that it
- * starts. */
+/* Bounds the processes (8,192, of the user's) and forbids core files, for the caller and all that
+ * it starts. */
 bool program_limits(struct err *err);
 
 #endif

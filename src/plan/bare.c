@@ -179,9 +179,8 @@ static void say_difference(struct build *b)
 	build_note(
 		b, &nowhere,
 		"without namespaces, Landlock and the system-call filter hold the program alone: "
-		"what is closed exists for it and does not open; it sees the names, sizes and "
-		"times of closed files and other processes' command lines, and can change the "
-		"mode, times and attributes of your files");
+		"what is closed is there and does not open; it sees the names, sizes and times of "
+		"closed files, and other processes with their command lines");
 	build_note(
 		b, &nowhere,
 		"the home, /tmp and /dev/shm are this machine's, and closed: for temporary files "

@@ -11,6 +11,7 @@
 #include <errno.h>
 #include <linux/audit.h>
 #include <linux/filter.h>
+#include <linux/fs.h>
 #include <linux/netlink.h>
 #include <linux/seccomp.h>
 #include <netinet/in.h>
@@ -65,12 +66,14 @@ struct test {
 	unsigned value[VALUES_MAX];
 };
 
+#define ASK 0U
+
 enum variants { ALL, COMMANDS, CLOSED, OPENED, BARE, BARE_ALONE };
 
 struct rule {
 	const char *call;
 	enum variants variants;
-	unsigned verdict; /* errno */
+	unsigned verdict; /* errno, or ASK */
 	struct test test[TESTS_MAX];
 };
 
@@ -115,7 +118,8 @@ static const struct rule rules[] = {
 static const struct {
 	const char *name;
 	int number;
-} young[] = {{"fchmodat2", 452}, {"lsm_set_self_attr", 460}, {"open_tree_attr", 467}};
+} young[] = {{"fchmodat2", 452},     {"lsm_set_self_attr", 460}, {"setxattrat", 463},
+	     {"removexattrat", 466}, {"open_tree_attr", 467},    {"file_setattr", 469}};
 
 static _Noreturn void die(const char *fmt, ...)
 {
@@ -310,7 +314,8 @@ struct returns {
 static size_t refusal(struct program *p, struct returns *returns, unsigned error)
 {
 	if (returns->refuse[error] == 0) {
-		returns->refuse[error] = put_return(p, SECCOMP_RET_ERRNO | error);
+		returns->refuse[error] = put_return(p, error == ASK ? SECCOMP_RET_USER_NOTIF
+								    : SECCOMP_RET_ERRNO | error);
 	}
 	return returns->refuse[error];
 }

@@ -33,6 +33,10 @@ enum seccomp_variant {
  * for any filter. False: ERR_SETUP. Source: seccomp(2). */
 bool seccomp_load(enum seccomp_variant variant, struct err *err);
 
+/* The same for the last one, SECCOMP_BARE or SECCOMP_BARE_HOST_NETWORK, whose questions come to
+ * *ret_listener (close-on-exec; seccomp_unotify(2)). With nobody there they are answered ENOSYS. */
+bool seccomp_load_asking(enum seccomp_variant variant, int *ret_listener, struct err *err);
+
 /* The program of a variant and its length in instructions; static. For tests and doctor. */
 const struct sock_filter *seccomp_program(enum seccomp_variant variant, size_t *ret_len);
 
