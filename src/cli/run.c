@@ -382,7 +382,7 @@ static bool make_plan(struct run *r)
 	}
 	const char *program = is_shim(r) ? NULL : r->program[0];
 	bool bare = r->given[RUN_WITHOUT_NAMESPACES];
-	struct facts_wanted wanted = {.program = program, .pieces = bare};
+	struct facts_wanted wanted = {.program = program, .bare = bare};
 	struct plan_options options = {.program = program,
 				       .user_namespaces = r->given[RUN_USER_NAMESPACES],
 				       .bare = bare,

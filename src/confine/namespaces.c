@@ -32,6 +32,7 @@ pid_t namespaces_clone(bool host_network, int *ret_pidfd, struct err *err)
 		err_set(err, ERR_SETUP, sys,
 			"cannot make the sandbox's user namespace and those in it");
 		kernel_explain("clone", sys, err->hint, sizeof(err->hint));
+		kernel_suggest_bare(err->hint, sizeof(err->hint));
 		return -1;
 	}
 	if (pid > 0) {
@@ -51,6 +52,7 @@ static bool write_map(const char *path, unsigned inside, unsigned outside, struc
 	int sys = errno;
 	err_set(err, ERR_SETUP, sys, "cannot map this user in the sandbox's user namespace");
 	kernel_explain("uid_map", sys, err->hint, sizeof(err->hint));
+	kernel_suggest_bare(err->hint, sizeof(err->hint));
 	return false;
 }
 
@@ -87,6 +89,7 @@ bool namespaces_inner(uid_t uid, gid_t gid, struct err *err)
 
 		err_set(err, ERR_SETUP, sys, "cannot make the sandbox's inner user namespace");
 		kernel_explain("unshare", sys, err->hint, sizeof(err->hint));
+		kernel_suggest_bare(err->hint, sizeof(err->hint));
 		return false;
 	}
 	return write_map("/proc/self/uid_map", uid, 0, err) &&

@@ -100,7 +100,8 @@ struct facts {
 struct facts_wanted {
 	const char *program; /* argv[0] of the program; NULL to only look at the spec */
 	bool any_program;    /* no list of commands */
-	bool pieces;         /* the system folders in pieces: nothing can be put over a part */
+	bool bare;           /* --without-namespaces: the system folders in pieces, since nothing
+				can be put over a part; no sockets, which nobody can call */
 };
 
 /* Looks everything up. Strings live in `arena`. */

@@ -64,8 +64,11 @@ static bool failed(int sys, struct err *err)
 	} else if (sys == EACCES) {
 		err_hint(err, "no_new_privs was not set first; this is a mistake in lnk");
 	} else if (sys == EBUSY) {
-		err_hint(err, "whatever started lnk listens to a filter of its own, and the kernel "
-			      "has one listener at a time");
+		err_hint(err,
+			 "whatever started lnk listens to a filter of its own, and the kernel has "
+			 "one listener at a time: --without-namespaces does not run in there, nor "
+			 "in "
+			 "itself");
 	}
 	return false;
 }
