@@ -7,7 +7,7 @@ import re
 from cell import HERE, LNK, LNK_GUARDS, cell
 from conftest import ROOT
 
-ROW = r"[KSFCUINLMHTB][0-9]+"
+ROW = r"[KSFCUINLMHTBW][0-9]+"
 
 
 def catalogue():
