@@ -70,7 +70,12 @@ bool namespaces_map(uid_t uid, gid_t gid, bool as_root_first, struct err *err)
 bool namespaces_limit(unsigned more, struct err *err)
 {
 	if (!fd_write_file(AT_FDCWD, "/proc/sys/user/max_user_namespaces", more > 0 ? "1" : "0")) {
-		return err_set(err, ERR_SETUP, errno, "cannot forbid further user namespaces");
+		int sys = errno;
+
+		err_set(err, ERR_SETUP, sys, "cannot forbid further user namespaces");
+		kernel_explain("proc", sys, err->hint, sizeof(err->hint));
+		kernel_suggest_bare(err->hint, sizeof(err->hint));
+		return false;
 	}
 	return true;
 }

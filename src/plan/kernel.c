@@ -134,10 +134,11 @@ static bool explain_container(const char *step, char *hint, size_t cap)
 		       "--security-opt unmask=ALL` (Podman)");
 }
 
+/* Containers do not keep sockets' lists away, other sandboxes do. */
 static bool explain_filter(const char *step, char *hint, size_t cap)
 {
 	return filtered() &&
-	       (explain_container(step, hint, cap) ||
+	       ((!str_eq(step, "sockets") && explain_container(step, hint, cap)) ||
 		because(hint, cap,
 			"a system-call filter of whatever started lnk forbids it: one sandbox does "
 			"not run in another without its leave"));
@@ -334,7 +335,10 @@ static bool explain_nft(const char *step, int err, char *hint, size_t cap)
 
 static bool explain_mount(const char *step, int err, char *hint, size_t cap)
 {
-	if (err != EPERM && err != EACCES) {
+	/* A container that covers parts of /proc makes its settings read only, too. */
+	bool sealed = err == EROFS && str_eq(step, "proc");
+
+	if (err != EPERM && err != EACCES && !sealed) {
 		return err == ENOSYS && explain_container(step, hint, cap);
 	}
 	if (explain_container(step, hint, cap) || explain_apparmor(hint, cap)) {
