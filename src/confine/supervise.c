@@ -5,6 +5,7 @@
 #include "base/fd.h"
 #include "base/str.h"
 #include "base/testguard.h"
+#include "confine/bare.h"
 #include "confine/init.h"
 #include "confine/late.h"
 #include "confine/mounts.h"
@@ -103,11 +104,16 @@ static bool start_init(struct supervisor *s)
 		return err_set(s->err, ERR_SETUP, errno, "cannot make a socket pair");
 	}
 	s->wire = pair[0];
-	pid_t pid = namespaces_clone(s->config->plan->net.host_mode, &s->pidfd, s->err);
+	const struct plan *plan = s->config->plan;
+	pid_t pid = plan->bare ? bare_fork(&s->pidfd, s->err)
+			       : namespaces_clone(plan->net.host_mode, &s->pidfd, s->err);
 	if (pid == 0) {
 		struct init_config init = {s->config, &s->warden, pair[1], &s->mask};
 
 		close(pair[0]);
+		if (plan->bare) {
+			bare_main(&init);
+		}
 		init_main(&init);
 	}
 	close(pair[1]);
@@ -210,7 +216,8 @@ static void hear_init(struct supervisor *s)
 		hear_warden(s);
 		if (s->err->code == 0) {
 			err_set(s->err, ERR_SETUP, 0,
-				"the run was ended: the sandbox's init was killed");
+				"the run was ended: the sandbox's %s was killed",
+				s->config->plan->bare ? "keeper" : "init");
 		}
 		return;
 	}
@@ -327,6 +334,9 @@ static void reap_init(struct supervisor *s)
 		sys_pidfd_send_signal(s->pidfd, SIGKILL);
 	}
 	while (waitid(P_PIDFD, (id_t)s->pidfd, &si, WEXITED) < 0 && errno == EINTR) {
+	}
+	if (!s->ok && s->config->plan->bare) {
+		bare_end();
 	}
 }
 
