@@ -28,6 +28,7 @@
 struct keeper {
 	const struct init_config *config;
 	int signals;
+	bool drawn; /* its line: before that kill(-1) would reach lnk too, and nobody is there */
 	pid_t program;
 };
 
@@ -41,16 +42,39 @@ static bool hold_children(struct err *err)
 	return landlock_scope(err);
 }
 
+/* The child goes on when the parent can name it, and not otherwise. */
+static bool hear_go(int from)
+{
+	char go;
+
+	return read(from, &go, 1) == 1;
+}
+
 pid_t bare_fork(int *ret_pidfd, struct err *err)
 {
+	auto_close int from = -1;
+	auto_close int to = -1;
+	int ends[2];
+
 	if (!hold_children(err)) {
 		return -1;
 	}
-	pid_t pid = fork();
-	if (pid > 0) {
-		*ret_pidfd = sys_pidfd_open(pid);
+	if (pipe2(ends, O_CLOEXEC) < 0) {
+		err_set(err, ERR_SETUP, errno, "cannot make a pipe");
+		return -1;
 	}
-	if (pid < 0 || (pid > 0 && *ret_pidfd < 0)) {
+	from = ends[0];
+	to = ends[1];
+	pid_t pid = fork();
+	if (pid == 0) {
+		fd_close(&to);
+		if (!hear_go(from)) {
+			_exit(EXIT_FAILURE);
+		}
+		return 0;
+	}
+	*ret_pidfd = pid < 0 ? -1 : sys_pidfd_open(pid);
+	if (*ret_pidfd < 0 || write(to, "", 1) != 1) {
 		err_set(err, ERR_SETUP, errno, "cannot start the keeper of the sandbox");
 		return -1;
 	}
@@ -87,14 +111,15 @@ static bool check_socket(int fd, struct err *err)
 static bool load_filters(const struct confine_config *c, int clerk, struct err *err)
 {
 	auto_close int listener = -1;
-	const char hello = 0;
+	char hello = 0;
 
 	if (!seccomp_load(c->plan->commands_listed ? SECCOMP_COMMANDS : SECCOMP_PLAIN, err) ||
 	    !seccomp_load_asking(c->plan->net.host_mode ? SECCOMP_BARE_HOST_NETWORK : SECCOMP_BARE,
 				 &listener, err)) {
 		return false;
 	}
-	return pass_send(clerk, &hello, sizeof(hello), &listener, 1) ||
+	return (pass_send(clerk, &hello, sizeof(hello), &listener, 1) &&
+		read(clerk, &hello, 1) == 1) ||
 	       err_set(err, ERR_SETUP, errno, "cannot hand over the filter's questions");
 }
 
@@ -126,9 +151,8 @@ become_program(const struct init_config *config, int clerk, pid_t keeper)
 
 	/* It goes with the keeper, even where that is killed beside lnk. */
 	if (prctl(PR_SET_PDEATHSIG, SIGKILL) < 0 || getppid() != keeper) {
-		_exit(EXIT_FAILURE);
-	}
-	if (give_up_rights(config->confine, clerk, &m.u.err)) {
+		err_set(&m.u.err, ERR_SETUP, errno, "cannot tie the program to lnk");
+	} else if (give_up_rights(config->confine, clerk, &m.u.err)) {
 		(void)program_become(config->confine, config->mask, &m.u.err);
 	}
 	wire_send(config->supervisor, &m);
@@ -215,7 +239,8 @@ static bool start(struct keeper *k, struct err *err)
 	int pair[2];
 
 	/* The clerk is no more than the program's user; nor is the program. */
-	if (!hold_children(err) || !namespaces_drop_own_capabilities(err)) {
+	k->drawn = hold_children(err);
+	if (!k->drawn || !namespaces_drop_own_capabilities(err)) {
 		return false;
 	}
 	if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, pair) < 0) {
@@ -223,6 +248,7 @@ static bool start(struct keeper *k, struct err *err)
 	}
 	k->program = fork();
 	if (k->program == 0) {
+		close(pair[0]); /* or the clerk's end would never be seen to close */
 		become_program(k->config, pair[1], self);
 	}
 	close(pair[1]);
@@ -253,7 +279,9 @@ void bare_main(const struct init_config *config)
 		serve(&k);
 	}
 	wire_send(config->supervisor, &m);
-	end_all();
+	if (k.drawn) {
+		end_all();
+	}
 	_exit(EXIT_FAILURE);
 }
 

@@ -477,7 +477,8 @@ static void *work(void *data)
 	char hello;
 	size_t nfds = 0;
 
-	if (pass_receive(k->socket, &hello, 1, &k->listener, 1, &nfds) == 1 && nfds == 1) {
+	if (pass_receive(k->socket, &hello, 1, &k->listener, 1, &nfds) == 1 && nfds == 1 &&
+	    write(k->socket, &hello, 1) == 1) {
 		while (serve_one(k)) {
 		}
 		close(k->listener); /* what still asks is answered ENOSYS */

@@ -14,8 +14,9 @@
 #include "plan/plan.h"
 
 /* Starts the thread. `socket`, which it takes over, brings the filter's listener as its one message
- * (pass_send); when it closes without, the thread ends. The plan outlives it. The caller has no
- * capabilities: the clerk can do what the program's user can, no more. Source: seccomp_unotify(2).
+ * (pass_send) and gets it back when the clerk listens; when it closes without, the thread ends. The
+ * plan outlives it. The caller has no capabilities: the clerk can do what the program's user can,
+ * no more. Source: seccomp_unotify(2).
  */
 bool clerk_start(const struct plan *plan, int socket, struct err *err);
 

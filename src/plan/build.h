@@ -63,8 +63,8 @@ void build_commands(struct build *b);
 /* Landlock: the same policy again, by inode. */
 void build_rights(struct build *b);
 
-/* Rights for the entries of [files] and the programs that the operations so far open, of which there
- * are `n`. */
+/* Rights for the entries of [files] and the programs that the operations so far open, of which
+ * there are `n`. */
 void build_rights_of_grants(struct build *b, size_t n);
 
 /* One right. */

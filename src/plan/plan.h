@@ -117,8 +117,8 @@ bool plan_make(const struct spec *spec, const struct facts *facts,
 	       const struct plan_options *options, struct arena *arena, struct plan *ret_plan,
 	       struct err_list *errs);
 
-/* Whether a spec asks for nothing that needs namespaces: a network by hosts, tools, pages. What files
- * and programs need shows when the plan is made. False: each such section in `errs`. */
+/* Whether a spec asks for nothing that needs namespaces: a network by hosts, tools, pages. What
+ * files and programs need shows when the plan is made. False: each such section in `errs`. */
 bool plan_bare_fits(const struct spec *spec, struct err_list *errs);
 
 /* One operation a line: what, path, and the spec line it comes from. For --dry-run. */
