@@ -39,6 +39,7 @@ struct init {
 	struct late late; /* the program that came; its strings and names */
 	struct arena arena; /* of `late` */
 	pid_t program;      /* 0: none */
+	int continued;      /* number of the supervisor's last WIRE_CONTINUE */
 	struct err err;
 };
 
@@ -329,7 +330,7 @@ static void reap(struct init *in)
 		if (!WIFSTOPPED(status)) {
 			end(in, status);
 		} else if (!warden_init_is_freeze(&in->warden, status)) {
-			struct wire m = {.kind = WIRE_STOPPED, .number = WSTOPSIG(status)};
+			struct wire m = {.kind = WIRE_STOPPED, .number = in->continued};
 
 			wire_send(in->config->supervisor, &m);
 		}
@@ -353,6 +354,7 @@ static void obey(struct init *in)
 		_exit(EXIT_FAILURE); /* the supervisor is gone; the kernel ends everything in here
 				      */
 	}
+	in->continued = m.kind == WIRE_CONTINUE ? m.number : in->continued;
 	if (m.kind == WIRE_START) {
 		if (!start_late(in)) {
 			fail(in);

@@ -33,7 +33,8 @@ struct supervisor {
 	bool busy; /* one has come, and the next message there is init's */
 	int null;
 	int signals;
-	int terminal; /* one of 0 to 2, or -1 */
+	int continued; /* SIGCONTs told to init */
+	int terminal;  /* one of 0 to 2, or -1 */
 	struct termios modes;
 	sigset_t mask; /* as the caller had it */
 	bool over;
@@ -51,6 +52,7 @@ static bool watch_signals(struct supervisor *s)
 	for (size_t i = 0; i < ARRAY_LEN(forwarded); i++) {
 		sigaddset(&set, forwarded[i]);
 	}
+	sigaddset(&set, SIGCONT);
 	if (sigprocmask(SIG_BLOCK, &set, &s->mask) < 0) {
 		return err_set(s->err, ERR_SETUP, errno, "cannot block signals");
 	}
@@ -175,13 +177,32 @@ static void ended(struct supervisor *s, const struct wire *m)
 	}
 }
 
-/* The program was stopped: so are we, for the shell to see. Woken again, we wake the program. */
-static void mirror_stop(struct supervisor *s)
+static void forward_signals(struct supervisor *s)
 {
-	struct wire m = {.kind = WIRE_CONTINUE};
+	struct signalfd_siginfo si;
 
-	raise(SIGSTOP);
-	wire_send(s->wire, &m);
+	while (read(s->signals, &si, sizeof(si)) == (ssize_t)sizeof(si)) {
+		struct wire m = {.kind = WIRE_SIGNAL, .number = (int)si.ssi_signo};
+
+		if (si.ssi_signo == SIGCONT) {
+			m = (struct wire){.kind = WIRE_CONTINUE, .number = ++s->continued};
+			wire_send(s->wire, &m);
+		} else if (si.ssi_code != SI_KERNEL) {
+			/* The terminal signals its whole job, the program among it. */
+			wire_send(s->wire, &m);
+		}
+	}
+}
+
+/* The program was stopped: so are we, for the shell to see. Woken again, we wake the program. */
+static void mirror_stop(struct supervisor *s, const struct wire *stopped)
+{
+	/* Had we been woken since, nobody would wake us again: the job's shell saw its other
+	 * processes stop, and sends but one SIGCONT. */
+	forward_signals(s);
+	if (stopped->number >= s->continued) {
+		raise(SIGSTOP);
+	}
 }
 
 static void hear_warden(struct supervisor *s)
@@ -227,7 +248,7 @@ static void hear_init(struct supervisor *s)
 		s->over = true;
 		break;
 	case WIRE_STOPPED:
-		mirror_stop(s);
+		mirror_stop(s, &m);
 		break;
 	case WIRE_ENDED:
 		ended(s, &m);
@@ -277,20 +298,6 @@ static void begin_late(struct supervisor *s)
 	setpgid(s->init, late.group);
 	s->terminal = find_terminal(&s->modes);
 	wire_send(s->wire, &m);
-}
-
-static void forward_signals(struct supervisor *s)
-{
-	struct signalfd_siginfo si;
-
-	while (read(s->signals, &si, sizeof(si)) == (ssize_t)sizeof(si)) {
-		/* The terminal signals its whole job, the program among it. */
-		if (si.ssi_code != SI_KERNEL) {
-			struct wire m = {.kind = WIRE_SIGNAL, .number = (int)si.ssi_signo};
-
-			wire_send(s->wire, &m);
-		}
-	}
 }
 
 static void supervise(struct supervisor *s)

@@ -194,8 +194,20 @@ static void tell_signal(struct shim *s, int number, bool from_terminal)
 	(void)send_all(s->broker, frame, frame_small_write(frame, FRAME_SIGNAL, &small));
 }
 
-/* The tool stands still: so does our job, for the shell to see, as if the tool were part of it. */
-static void stop(struct shim *s, int number)
+static void pass_signals(struct shim *s)
+{
+	struct signalfd_siginfo si;
+
+	while (read(s->signals, &si, sizeof(si)) == (ssize_t)sizeof(si)) {
+		s->had |= 1ULL << si.ssi_signo;
+		tell_signal(s, (int)si.ssi_signo, si.ssi_code == SI_KERNEL);
+	}
+}
+
+/* The tool stands still: so does our job, for the shell to see, as if the tool were part of it.
+ * Not where it was so and is woken again, which the broker did not know when it told us: it had
+ * heard of `continued` wake-ups then. */
+static void stop(struct shim *s, int number, uint32_t continued)
 {
 	const struct timespec now = {0, 0};
 	bool by_terminal = number == SIGTTIN || number == SIGTTOU;
@@ -208,8 +220,17 @@ static void stop(struct shim *s, int number)
 	sigemptyset(&stopping);
 	sigaddset(&stopping, number);
 	signal(number, SIG_DFL);
-	sigprocmask(SIG_UNBLOCK, &stopping, NULL);
+	/* From here on the terminal cannot stop us, and so nobody wakes us, before we stop. */
+	sigprocmask(SIG_BLOCK, &stopping, NULL);
+	pass_signals(s);
+	if (continued < s->continued) {
+		if (by_terminal) {
+			sigprocmask(SIG_UNBLOCK, &stopping, NULL);
+		}
+		return;
+	}
 	kill(0, number);
+	sigprocmask(SIG_UNBLOCK, &stopping, NULL);
 	if (sigtimedwait(&waking, NULL, &now) < 0 && by_terminal) {
 		/* A job that no shell watches does not stop by these. The tool would ask for the
 		 * terminal again at once. */
@@ -271,10 +292,7 @@ static void obey(struct shim *s, enum frame_kind kind, const struct frame_small 
 		say(s->name, f->text, f->text_len);
 		_exit((int)f->number);
 	}
-	/* One from before we were woken: the tool is being woken, too. */
-	if (f->more >= s->continued) {
-		stop(s, (int)f->number);
-	}
+	stop(s, (int)f->number, f->more);
 }
 
 /* All whole frames that have come. */
@@ -313,16 +331,6 @@ static void hear(struct shim *s)
 	}
 	s->got += (size_t)n;
 	obey_all(s);
-}
-
-static void pass_signals(struct shim *s)
-{
-	struct signalfd_siginfo si;
-
-	while (read(s->signals, &si, sizeof(si)) == (ssize_t)sizeof(si)) {
-		s->had |= 1ULL << si.ssi_signo;
-		tell_signal(s, (int)si.ssi_signo, si.ssi_code == SI_KERNEL);
-	}
 }
 
 /* Those of `numbers` that the caller does not have ignored; SIGCONT always. */

@@ -71,8 +71,12 @@ def audited(cell):
                     server.accept()[0].sendall(b"seen")
                 except OSError:
                     return
-        threading.Thread(target=serve, daemon=True).start()
+        thread = threading.Thread(target=serve, daemon=True)
+        thread.start()
         yield prepare_audit(cell, server.getsockname()[1])
+        # Else it still waits when the socket's number is another socket's, whose calls it takes.
+        server.shutdown(socket.SHUT_RDWR)
+        thread.join()
 
 
 @pytest.fixture
