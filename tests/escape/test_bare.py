@@ -9,6 +9,7 @@ import tempfile
 import pytest
 
 from cell import cell, row
+from test_kernel import with_neighbour
 
 SPEC = """\
 [files]
@@ -31,8 +32,8 @@ def bare(cell):
 
     def flags(kw):
         return {**kw, "flags": ["--without-namespaces", "--quiet", *kw.pop("flags", [])]}
-    plain = cell.box.run
-    cell.box.run = lambda *program, **kw: plain(*program, **flags(kw))
+    plain = cell.box.argv
+    cell.box.argv = lambda *program, **kw: plain(*program, **flags(kw))
     cell.fitting = spec
     spec()
     return cell
@@ -94,6 +95,18 @@ print(err(fcntl.ioctl, fd, 0x40086602, struct.pack("l", 0x40)))
     assert python(bare, f"print(err(os.chmod, {str(closed)!r}, 0o666))",
                   without="seccomp") == ["done"]
     assert closed.stat().st_mode & 0o777 == 0o666
+
+
+@row("W2")
+def test_requests_to_file_systems(bare):
+    """Verity, subvolumes, attributes of VFAT: descriptors that may only be read would do. The filter
+    answers before the kernel sees that there is no such descriptor."""
+    script = """import fcntl
+for request in (0x40806685, 0x5000940e, 0x40087602, 0x40047211, 0x40049409, 0xc020660b, 0x80086601):
+    print(err(fcntl.ioctl, 999, request, b"\\0" * 64))
+"""
+    assert python(bare, script) == ["ENOTTY"] * 4 + ["EBADF"] * 3  # copies and looking pass
+    assert python(bare, script, without="seccomp") == ["EBADF"] * 7
 
 
 @row("W2")
@@ -226,6 +239,12 @@ print(err(open, f"/proc/{{pid}}/oom_score_adj", "w"))
 def test_signals_to_all_reach_the_run_alone(bare, other):
     seen = bare.box.run("sh", "-c", "setsid sleep 60 & sleep 0.2; kill -KILL -1; wait; echo over")
     assert seen.lines == ["over"] and other.poll() is None, seen
+
+
+@row("W5")
+def test_the_callers_job_is_not_hung_up(bare):
+    assert with_neighbour(bare, "hang-up")
+    assert not with_neighbour(bare, "hang-up", without="job")
 
 
 @row("W6")

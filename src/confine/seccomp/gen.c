@@ -10,6 +10,7 @@
  * written from its end: every target exists before the jump to it. */
 #include <errno.h>
 #include <linux/audit.h>
+#include <linux/fiemap.h>
 #include <linux/filter.h>
 #include <linux/fs.h>
 #include <linux/netlink.h>
@@ -96,6 +97,13 @@ struct rule {
 #define NONE_OF(a, ...)                                                                            \
 	{                                                                                          \
 		TEST_NONE_OF, (a), 0, COUNT(__VA_ARGS__),                                          \
+		{                                                                                  \
+			__VA_ARGS__                                                                \
+		}                                                                                  \
+	}
+#define LOW_ONE_OF(a, m, ...)                                                                      \
+	{                                                                                          \
+		TEST_ONE_OF, (a), (m), COUNT(__VA_ARGS__),                                         \
 		{                                                                                  \
 			__VA_ARGS__                                                                \
 		}                                                                                  \
