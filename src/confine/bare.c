@@ -32,14 +32,22 @@ struct keeper {
 	pid_t program;
 };
 
-/* Orphans come to the caller, and nothing that it starts gains rights by a set-id file. */
-static bool hold_children(struct err *err)
+/* Orphans come to the caller, nothing that it starts gains rights by a set-id file, and the line is
+ * drawn. `outside` is a process of the same user beyond it: whatever the kernel answered, kill(-1)
+ * is never called where that could be signalled. */
+static bool hold_children(pid_t outside, struct err *err)
 {
 	if (prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) < 0 ||
 	    prctl(PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0) < 0) {
 		return err_set(err, ERR_SETUP, errno, "cannot keep the sandbox's processes");
 	}
-	return landlock_scope(err);
+	if (!landlock_scope(err)) {
+		return false;
+	}
+	return (kill(outside, 0) < 0 && errno == EPERM) ||
+	       err_set(err, ERR_SETUP, 0,
+		       "Landlock does not keep signals in the sandbox, against what the kernel "
+		       "says");
 }
 
 /* The child goes on when the parent can name it, and not otherwise. */
@@ -50,13 +58,42 @@ static bool hear_go(int from)
 	return read(from, &go, 1) == 1;
 }
 
+/* The supervisor's line. What is beyond it for sure is a child from before. */
+static bool draw_line(struct err *err)
+{
+	auto_close int from = -1;
+	auto_close int to = -1;
+	int ends[2];
+
+	if (pipe2(ends, O_CLOEXEC) < 0) {
+		return err_set(err, ERR_SETUP, errno, "cannot make a pipe");
+	}
+	from = ends[0];
+	to = ends[1];
+	pid_t outside = fork();
+	if (outside == 0) {
+		fd_close(&to);
+		_exit(hear_go(from) ? EXIT_SUCCESS : EXIT_FAILURE);
+	}
+	if (outside < 0) {
+		return err_set(err, ERR_SETUP, errno, "cannot start a process");
+	}
+	bool ok = hold_children(outside, err);
+
+	(void)!write(to, "", 1);
+	fd_close(&to); /* where it is not told, it hears this */
+	while (waitpid(outside, NULL, 0) < 0 && errno == EINTR) {
+	}
+	return ok;
+}
+
 pid_t bare_fork(int *ret_pidfd, struct err *err)
 {
 	auto_close int from = -1;
 	auto_close int to = -1;
 	int ends[2];
 
-	if (!hold_children(err)) {
+	if (!draw_line(err)) {
 		return -1;
 	}
 	if (pipe2(ends, O_CLOEXEC) < 0) {
@@ -152,6 +189,9 @@ become_program(const struct init_config *config, int clerk, pid_t keeper)
 	/* It goes with the keeper, even where that is killed beside lnk. */
 	if (prctl(PR_SET_PDEATHSIG, SIGKILL) < 0 || getppid() != keeper) {
 		err_set(&m.u.err, ERR_SETUP, errno, "cannot tie the program to lnk");
+	} else if (config->apart && setsid() < 0) {
+		/* A group would not do: it could go back to the caller's. */
+		err_set(&m.u.err, ERR_SETUP, errno, "cannot leave lnk's session");
 	} else if (give_up_rights(config->confine, clerk, &m.u.err)) {
 		(void)program_become(config->confine, config->mask, &m.u.err);
 	}
@@ -231,15 +271,15 @@ static void __attribute__((noreturn)) serve(struct keeper *k)
 }
 
 /* Forks the program's process; and beside it the clerk is started, and a session of the keeper's
- * own. The program stays in the caller's session and group, with the terminal; whoever ends that
- * group does not end the keeper with it. */
+ * own. The program stays in the caller's session and group, if there is a terminal; whoever ends
+ * that group does not end the keeper with it. */
 static bool start(struct keeper *k, struct err *err)
 {
 	pid_t self = getpid();
 	int pair[2];
 
 	/* The clerk is no more than the program's user; nor is the program. */
-	k->drawn = hold_children(err);
+	k->drawn = hold_children(getppid(), err);
 	if (!k->drawn || !namespaces_drop_own_capabilities(err)) {
 		return false;
 	}

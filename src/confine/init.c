@@ -71,7 +71,10 @@ static bool stage_namespaces(struct init *in, bool two)
 	if (prctl(PR_SET_PDEATHSIG, SIGKILL) < 0 || prctl(PR_SET_NAME, "lnk-init") < 0) {
 		return err_set(&in->err, ERR_SETUP, errno, "cannot tie init to lnk");
 	}
-	/* The supervisor may have died before the line above. */
+	if (in->config->apart && setpgid(0, 0) < 0) {
+		return err_set(&in->err, ERR_SETUP, errno, "cannot leave lnk's process group");
+	}
+	/* The supervisor may have died before the first line. */
 	if (poll(&gone, 1, 0) > 0 && (gone.revents & POLLHUP) != 0) {
 		_exit(EXIT_FAILURE);
 	}

@@ -206,7 +206,8 @@ def failing(audited, failnth, n, error):
             os.path.basename(audited.words[0]), "--", *box.argv(*audited.words)]
     words = box.lab.words(*argv, cwd=box.proj) if hasattr(box, "lab") else argv
     done = subprocess.run(list(map(str, words)), cwd=box.dir, env=box.environment(), text=True,
-                          stdin=subprocess.DEVNULL, capture_output=True, timeout=60)
+                          stdin=subprocess.DEVNULL, capture_output=True, timeout=60,
+                          start_new_session=True)
     said = [line.split() for line in calls.read_text().splitlines()]
     gate = [line[1:] for line in said if line[0] == "gate"]
     failed = [(int(line[-2]), line[-1]) for line in said if line[0] != "gate"]
@@ -375,6 +376,18 @@ def test_bare_run_on_a_machine_that_lacks_something(audited_bare, tool, what):
                                     *audited_bare.box.argv(*audited_bare.words))
     assert seen.rc == 125 and seen.out == "" and "lnk: error:" in seen.err, seen
     assert seen.err.count("\n") < 12, seen
+
+
+@row("K20")
+def test_bare_run_where_landlock_lies(audited_bare, tool):
+    """A filter that answers 0 and does nothing: the keeper's kill(-1) would end all of the user's. Tried
+    in a PID namespace, where that is little."""
+    box = audited_bare.box
+    script = 'sleep 30 & other=$!; "$@"; echo $?; kill -0 $other && echo alive'
+    seen = box.outside("unshare", "--user", "--map-current-user", "--pid", "--fork", "--kill-child",
+                       "--mount-proc", "sh", "-c", script, "sh", tool("without"),
+                       "landlock_restrict_self=0", "--", *box.argv(*audited_bare.words))
+    assert seen.lines == ["125", "alive"] and seen.said("does not keep signals"), seen
 
 
 @row("K20")
