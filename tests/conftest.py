@@ -208,10 +208,13 @@ class Box:
 
     def outside(self, *argv, cwd=None, env=None, stdin=None, timeout=120, pass_fds=(),
                 check=False):
-        """Runs a program of the machine, not in the sandbox, with the box's environment."""
+        """Runs a program of the machine, not in the sandbox, with the box's environment. In a session
+        of its own: should the kernel hang up its group (somebody stops one of it, another ends), the
+        tests go on."""
         done = subprocess.run(
             [str(a) for a in argv], cwd=cwd or self.proj, env=env or self.environment(),
             stdout=subprocess.PIPE, stderr=subprocess.PIPE, timeout=timeout, pass_fds=pass_fds,
+            start_new_session=True,
             **({"stdin": subprocess.DEVNULL} if stdin is None else {"input": stdin.encode()}))
         result = Result(argv, done.returncode, done.stdout.decode(errors="replace"),
                         done.stderr.decode(errors="replace"))
@@ -223,6 +226,7 @@ class Box:
         kwargs.setdefault("stdin", subprocess.DEVNULL)
         kwargs.setdefault("stdout", subprocess.PIPE)
         kwargs.setdefault("stderr", subprocess.PIPE)
+        kwargs.setdefault("start_new_session", True)
         return subprocess.Popen(self.argv(*program, flags=flags, spec=spec, without=without),
                                 cwd=cwd or self.proj, env=self.environment(env, without),
                                 text=True, **kwargs)

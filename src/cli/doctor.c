@@ -151,6 +151,23 @@ static void print_head(void)
 	       COL_FENCE, "fence", "without it");
 }
 
+/* Whether the way without namespaces is open: it stands on two guards alone. */
+static void print_bare(void)
+{
+	const char *text = "lnk sandbox run --without-namespaces works here, for specs without "
+			   "hosts, ports, tools, pages and hidden paths; it holds less: see "
+			   "lnk-sandbox-run(1).";
+
+	fflush(stdout);
+	if (probe_in_child(0, probe_landlock_scope).err != 0) {
+		text = "Nor can --without-namespaces, which needs Landlock's ABI 6 (Linux 6.12).";
+	} else if (probe_in_child(0, probe_asking).err != 0) {
+		text = "Nor can --without-namespaces: the system-call filter that it needs cannot "
+		       "be loaded.";
+	}
+	wrap_print(stdout, 0, 0, WIDTH, text);
+}
+
 static void print_hints(const struct hints *hints, unsigned first, unsigned second)
 {
 	if (hints->n > 0) {
@@ -172,6 +189,7 @@ static void print_hints(const struct hints *hints, unsigned first, unsigned seco
 	if (first > 0) {
 		printf("\nlnk sandbox run cannot work here: %u first fence%s missing.\n", first,
 		       first == 1 ? " is" : "s are");
+		print_bare();
 	} else if (second > 0) {
 		printf("\nlnk sandbox run works here; %u second fence%s missing.\n", second,
 		       second == 1 ? " is" : "s are");

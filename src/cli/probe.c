@@ -255,6 +255,18 @@ int probe_seccomp(void)
 	return syscall(SYS_setns, -1, 0) < 0 && errno == EPERM ? 0 : EBADE;
 }
 
+/* What --without-namespaces loads beside the filter of every run. */
+int probe_asking(void)
+{
+	auto_close int listener = -1;
+	struct err err;
+
+	if (prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) < 0) {
+		return errno;
+	}
+	return seccomp_load_asking(SECCOMP_BARE, &listener, &err) ? 0 : err.sys;
+}
+
 int probe_memfd(void)
 {
 	auto_close int fd = (int)syscall(SYS_memfd_create, "lnk", 8U /* MFD_NOEXEC_SEAL */);

@@ -18,6 +18,7 @@ int probe_openat2(void);
 int probe_pidfd(void);
 int probe_inotify(void);
 int probe_seccomp(void);
+int probe_asking(void);
 int probe_memfd(void);
 int probe_binfmt(void);
 int probe_landlock_execute(void);

@@ -217,6 +217,32 @@ static bool read_spec(struct run *r)
 	       (r->spec.file == NULL || refuse_check(&r->spec, &r->machine, &r->arena, r->errs));
 }
 
+/* What --without-namespaces has no way to do, before anything is started for it. */
+static bool check_bare(struct run *r)
+{
+	static const struct {
+		enum run_flag flag;
+		const char *name;
+		const char *why;
+	} never[] = {
+		{RUN_KEEP_HOME, "--keep-home", "there is no private home without namespaces"},
+		{RUN_PUBLISH, "--publish", "there is no gate without namespaces"},
+		{RUN_LOG, "--log", "there is no gate without namespaces that could write it"},
+		{RUN_USER_NAMESPACES, "--user-namespaces", "they are what is done without"},
+	};
+
+	if (!r->given[RUN_WITHOUT_NAMESPACES]) {
+		return true;
+	}
+	for (size_t i = 0; i < ARRAY_LEN(never); i++) {
+		if (r->given[never[i].flag]) {
+			return usage(r, never[i].name, never[i].why,
+				     "leave it out, or --without-namespaces");
+		}
+	}
+	return plan_bare_fits(&r->spec, r->errs);
+}
+
 static bool open_log(struct run *r)
 {
 	struct err failure;
@@ -251,7 +277,7 @@ static bool start_gate(struct run *r)
 	if (!open_log(r)) {
 		return false;
 	}
-	if (!net.gate || r->given[RUN_DRY_RUN]) {
+	if (!net.gate || r->given[RUN_DRY_RUN] || r->given[RUN_WITHOUT_NAMESPACES]) {
 		return true;
 	}
 	struct gate_config config = {.plan = &r->net, .log_fd = r->log_fd, .envp = environ};
@@ -355,9 +381,11 @@ static bool make_plan(struct run *r)
 		return false;
 	}
 	const char *program = is_shim(r) ? NULL : r->program[0];
-	struct facts_wanted wanted = {.program = program};
+	bool bare = r->given[RUN_WITHOUT_NAMESPACES];
+	struct facts_wanted wanted = {.program = program, .bare = bare};
 	struct plan_options options = {.program = program,
 				       .user_namespaces = r->given[RUN_USER_NAMESPACES],
+				       .bare = bare,
 				       .net = &r->net,
 				       .shim = r->brokers.shim,
 				       .shims = r->brokers.shims.v,
@@ -504,7 +532,7 @@ int cli_run(int argc, char **argv, struct err_list *errs)
 	if (ok && r.given[RUN_HELP]) {
 		cli_help("run");
 	} else if (ok) {
-		ok = read_spec(&r) && start_gate(&r) && make_plan(&r);
+		ok = read_spec(&r) && check_bare(&r) && start_gate(&r) && make_plan(&r);
 		if (ok && r.given[RUN_DRY_RUN]) {
 			plan_print(&r.plan, stdout);
 		} else if (ok) {

@@ -23,12 +23,8 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/prctl.h>
-#include <sys/resource.h>
 #include <sys/signalfd.h>
 #include <sys/wait.h>
-
-/* A fork bomb ends here; counted in the sandbox's own user namespace (Linux 5.14). */
-#define PROCESSES_MAX 8192
 
 struct init {
 	const struct init_config *config;
@@ -46,23 +42,6 @@ struct init {
 	int continued;      /* number of the supervisor's last WIRE_CONTINUE */
 	struct err err;
 };
-
-static bool set_limit(int resource, rlim_t most, struct err *err)
-{
-	struct rlimit limit;
-
-	if (!guard_on("limits")) {
-		return true;
-	}
-	if (getrlimit((__rlimit_resource_t)resource, &limit) == 0) {
-		limit.rlim_max = limit.rlim_max < most ? limit.rlim_max : most;
-		limit.rlim_cur = limit.rlim_cur < most ? limit.rlim_cur : most;
-		if (setrlimit((__rlimit_resource_t)resource, &limit) == 0) {
-			return true;
-		}
-	}
-	return err_set(err, ERR_SETUP, errno, "cannot limit the sandbox's processes");
-}
 
 /* The warden enters by these when it has to cover a name again. */
 static bool attach_warden(struct init *in)
@@ -92,7 +71,10 @@ static bool stage_namespaces(struct init *in, bool two)
 	if (prctl(PR_SET_PDEATHSIG, SIGKILL) < 0 || prctl(PR_SET_NAME, "lnk-init") < 0) {
 		return err_set(&in->err, ERR_SETUP, errno, "cannot tie init to lnk");
 	}
-	/* The supervisor may have died before the line above. */
+	if (in->config->apart && setpgid(0, 0) < 0) {
+		return err_set(&in->err, ERR_SETUP, errno, "cannot leave lnk's process group");
+	}
+	/* The supervisor may have died before the first line. */
 	if (poll(&gone, 1, 0) > 0 && (gone.revents & POLLHUP) != 0) {
 		_exit(EXIT_FAILURE);
 	}
@@ -149,8 +131,7 @@ static bool stage_rights(struct init *in)
 	const struct confine_config *c = in->config->confine;
 	unsigned variant = SECCOMP_PLAIN;
 
-	if (!set_limit(RLIMIT_NPROC, PROCESSES_MAX, &in->err) ||
-	    !set_limit(RLIMIT_CORE, 0, &in->err) || !namespaces_drop_capabilities(&in->err)) {
+	if (!program_limits(&in->err) || !namespaces_drop_capabilities(&in->err)) {
 		return false;
 	}
 	if (guard_on("dumpable") && prctl(PR_SET_DUMPABLE, 0) < 0) {
@@ -263,7 +244,7 @@ static bool clear_up(struct init *in)
 	const struct confine_config *c = in->config->confine;
 	bool ok = in->before != NULL && chdir("/") == 0 && late_unmake(&in->late) &&
 		  again_is_same(in->before) &&
-		  landlock_rules_again(&in->held, c->landlock_abi, &in->ruleset);
+		  landlock_rules_again(c->plan, &in->held, c->landlock_abi, &in->ruleset);
 
 	arena_release(&in->arena);
 	return ok;

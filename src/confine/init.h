@@ -13,6 +13,7 @@ struct init_config {
 	struct warden *warden;
 	int supervisor;       /* init's end of the wire */
 	const sigset_t *mask; /* the signal mask that the program starts with */
+	bool apart;           /* no part of the caller's process group */
 };
 
 /* Never returns. Should: hold no descriptor but 0 to 2, the wire, the warden's end and the loader

@@ -5,7 +5,9 @@
 #include "base/testguard.h"
 #include "confine/sys.h"
 
+#include <limits.h>
 #include <stdio.h>
+#include <string.h>
 #include <sys/prctl.h>
 #include <sys/stat.h>
 #include <termios.h>
@@ -27,6 +29,8 @@
 #define FS_REFER       (1ULL << 13) /* ABI 2, Linux 5.19 */
 #define FS_TRUNCATE    (1ULL << 14) /* ABI 3, Linux 6.2 */
 #define FS_IOCTL_DEV   (1ULL << 15) /* ABI 5, Linux 6.10 */
+
+#define NET_TCP 3ULL /* bind and connect; ABI 4, Linux 6.7 */
 
 #define SCOPE_ABSTRACT_SOCKETS (1ULL << 0) /* ABI 6, Linux 6.12 */
 #define SCOPE_SIGNALS          (1ULL << 1)
@@ -96,18 +100,57 @@ static void hold(struct landlock_held *held, int *fd, uint64_t allowed)
 	held->v[held->n++].allowed = allowed;
 }
 
+/* Without openat2, which another sandbox's filter may keep away: part by part. */
+static int open_parts(const char *path)
+{
+	struct stat st;
+	auto_close int at = open("/", O_PATH | O_CLOEXEC);
+
+	while (at >= 0 && *(path += strspn(path, "/")) != '\0') {
+		char part[NAME_MAX + 1];
+		size_t n = strcspn(path, "/");
+
+		if (n > NAME_MAX) {
+			errno = ENAMETOOLONG;
+			return -1;
+		}
+		memcpy(part, path, n);
+		part[n] = '\0';
+		path += n;
+		int next = openat(at, part, O_PATH | O_NOFOLLOW | O_CLOEXEC);
+		fd_close(&at);
+		at = next;
+		if (at >= 0 && fstat(at, &st) == 0 && S_ISLNK(st.st_mode)) {
+			errno = ELOOP;
+			return -1;
+		}
+	}
+	return fd_take(&at);
+}
+
+static int open_path(const char *path)
+{
+	int fd = sys_openat2(AT_FDCWD, path, O_PATH | O_CLOEXEC, RESOLVE_NO_SYMLINKS);
+
+	return fd < 0 && errno == ENOSYS ? open_parts(path) : fd;
+}
+
 static bool allow_path(int ruleset, const struct plan_op *op, uint64_t known,
 		       struct landlock_held *held, struct err *err)
 {
 	struct stat st;
-	auto_close int fd =
-		sys_openat2(AT_FDCWD, op->path, O_PATH | O_CLOEXEC, RESOLVE_NO_SYMLINKS);
+	auto_close int fd = open_path(op->path);
 
 	if (fd < 0 && (op->flags & PLAN_OPTIONAL) != 0 && (errno == ENOENT || errno == EACCES)) {
 		return true;
 	}
 	if (fd < 0 || fstat(fd, &st) < 0) {
 		err_set(err, ERR_SETUP, errno, "cannot open %s for Landlock", op->path);
+		return err_at(err, &op->from);
+	}
+	if (op->ino != 0 && (st.st_dev != op->dev || st.st_ino != op->ino)) {
+		err_set(err, ERR_SETUP, 0, "%s was replaced while the sandbox was set up",
+			op->path);
 		return err_at(err, &op->from);
 	}
 	uint64_t allowed = access_of(op->rights) & known;
@@ -167,7 +210,7 @@ static bool allow_descriptor(int ruleset, int fd, uint64_t known, bool listed, s
 	return err_set(err, ERR_SETUP, errno, "cannot add descriptor %d to Landlock's rules", fd);
 }
 
-static int new_ruleset(int abi)
+static int new_ruleset(const struct plan *plan, int abi)
 {
 	struct ruleset_attr attr = {.handled_fs = handled(abi)};
 	/* Older kernels refuse a larger struct only when its new fields are set. */
@@ -175,6 +218,8 @@ static int new_ruleset(int abi)
 
 	if (abi >= ABI_WITH_SCOPES) {
 		attr.scoped = SCOPE_ABSTRACT_SOCKETS | SCOPE_SIGNALS;
+		/* No rule follows for a port: what has no network of its own has none. */
+		attr.handled_net = plan->bare && !plan->net.host_mode ? NET_TCP : 0;
 	}
 	return (int)syscall(SYS_landlock_create_ruleset, &attr, size, 0U);
 }
@@ -187,7 +232,7 @@ bool landlock_rules(const struct plan *plan, int abi, struct landlock_held *held
 		return true;
 	}
 	uint64_t known = handled(abi);
-	auto_close int ruleset = new_ruleset(abi);
+	auto_close int ruleset = new_ruleset(plan, abi);
 
 	if (ruleset < 0) {
 		return err_set(err, ERR_SETUP, errno, "cannot make a Landlock ruleset");
@@ -203,13 +248,14 @@ bool landlock_rules(const struct plan *plan, int abi, struct landlock_held *held
 	return true;
 }
 
-bool landlock_rules_again(const struct landlock_held *held, int abi, int *ret_ruleset)
+bool landlock_rules_again(const struct plan *plan, const struct landlock_held *held, int abi,
+			  int *ret_ruleset)
 {
 	*ret_ruleset = -1;
 	if (!guard_on("landlock")) {
 		return true;
 	}
-	auto_close int ruleset = held->more ? -1 : new_ruleset(abi);
+	auto_close int ruleset = held->more ? -1 : new_ruleset(plan, abi);
 
 	for (size_t i = 0; ruleset >= 0 && i < held->n; i++) {
 		if (!add_rule(ruleset, held->v[i].fd, held->v[i].allowed)) {
@@ -235,5 +281,16 @@ bool landlock_enter(const struct plan *plan, int abi, int ruleset, const int *fd
 		return err_set(err, ERR_SETUP, errno, "cannot enter Landlock's rules");
 	}
 	close(ruleset);
+	return true;
+}
+
+bool landlock_scope(struct err *err)
+{
+	const struct ruleset_attr attr = {.scoped = SCOPE_SIGNALS};
+	auto_close int ruleset = (int)syscall(SYS_landlock_create_ruleset, &attr, sizeof(attr), 0U);
+
+	if (ruleset < 0 || syscall(SYS_landlock_restrict_self, ruleset, 0U) < 0) {
+		return err_set(err, ERR_SETUP, errno, "cannot enclose the sandbox's processes");
+	}
 	return true;
 }

@@ -26,12 +26,17 @@ bool landlock_rules(const struct plan *plan, int abi, struct landlock_held *held
 		    struct err *err);
 
 /* The same rules once more. False: not all is held, or the kernel has no room. */
-bool landlock_rules_again(const struct landlock_held *held, int abi, int *ret_ruleset);
+bool landlock_rules_again(const struct plan *plan, const struct landlock_held *held, int abi,
+			  int *ret_ruleset);
 
 /* Confines the calling process and its descendants, for good, to the rules. `fds` are open
  * descriptors to files and devices outside (standard input and its kin, --fd): each gets a rule of
  * its own mode. no_new_privs must be set. Closes `ruleset`. */
 bool landlock_enter(const struct plan *plan, int abi, int ruleset, const int *fds, size_t nfds,
 		    struct err *err);
+
+/* Draws a line around the calling process and those that it starts: no signal of theirs goes out of
+ * it, so that kill(-1) reaches them all and nobody else. Needs ABI 6 and no_new_privs. */
+bool landlock_scope(struct err *err);
 
 #endif

@@ -342,6 +342,7 @@ static bool do_proc(struct builder *b, const struct plan_op *op)
 
 		fail(b, op, "mount a fresh procfs at");
 		kernel_explain("proc", sys, b->err->hint, sizeof(b->err->hint));
+		kernel_suggest_bare(b->err->hint, sizeof(b->err->hint));
 		return false;
 	}
 	for (size_t i = 0; i < (b->as_root ? ARRAY_LEN(sealed) : 1); i++) {
@@ -463,6 +464,7 @@ static bool new_root(struct builder *b, uint64_t bytes)
 
 		err_set(b->err, ERR_SETUP, sys, "cannot mount the sandbox's root");
 		kernel_explain("mount", sys, b->err->hint, sizeof(b->err->hint));
+		kernel_suggest_bare(b->err->hint, sizeof(b->err->hint));
 		fd_close(&root);
 		return false;
 	}

@@ -37,6 +37,7 @@ pid_t namespaces_clone(bool host_network, int *ret_pidfd, struct err *err)
 		err_set(err, ERR_SETUP, sys,
 			"cannot make the sandbox's user namespace and those in it");
 		kernel_explain("clone", sys, err->hint, sizeof(err->hint));
+		kernel_suggest_bare(err->hint, sizeof(err->hint));
 		return -1;
 	}
 	if (pid > 0) {
@@ -56,6 +57,7 @@ static bool write_map(const char *path, unsigned inside, unsigned outside, struc
 	int sys = errno;
 	err_set(err, ERR_SETUP, sys, "cannot map this user in the sandbox's user namespace");
 	kernel_explain("uid_map", sys, err->hint, sizeof(err->hint));
+	kernel_suggest_bare(err->hint, sizeof(err->hint));
 	return false;
 }
 
@@ -73,7 +75,12 @@ bool namespaces_map(uid_t uid, gid_t gid, bool as_root_first, struct err *err)
 bool namespaces_limit(unsigned more, struct err *err)
 {
 	if (!fd_write_file(AT_FDCWD, "/proc/sys/user/max_user_namespaces", more > 0 ? "1" : "0")) {
-		return err_set(err, ERR_SETUP, errno, "cannot forbid further user namespaces");
+		int sys = errno;
+
+		err_set(err, ERR_SETUP, sys, "cannot forbid further user namespaces");
+		kernel_explain("proc", sys, err->hint, sizeof(err->hint));
+		kernel_suggest_bare(err->hint, sizeof(err->hint));
+		return false;
 	}
 	return true;
 }
@@ -92,13 +99,16 @@ bool namespaces_inner(uid_t uid, gid_t gid, struct err *err)
 
 		err_set(err, ERR_SETUP, sys, "cannot make the sandbox's inner user namespace");
 		kernel_explain("unshare", sys, err->hint, sizeof(err->hint));
+		kernel_suggest_bare(err->hint, sizeof(err->hint));
 		return false;
 	}
 	return write_map("/proc/self/uid_map", uid, 0, err) &&
 	       write_map("/proc/self/gid_map", gid, 0, err);
 }
 
-bool namespaces_drop_capabilities(struct err *err)
+/* `own`: outside of a namespace of ours, where an ordinary user has none to take from the bounding
+ * set, and no_new_privs, which is set here as well, has to do. */
+static bool drop_capabilities(bool own, struct err *err)
 {
 	struct __user_cap_header_struct header = {_LINUX_CAPABILITY_VERSION_3, 0};
 	struct __user_cap_data_struct none[2] = {{0, 0, 0}, {0, 0, 0}};
@@ -106,8 +116,8 @@ bool namespaces_drop_capabilities(struct err *err)
 	if (guard_on("capabilities")) {
 		for (unsigned long cap = 0; cap < 64; cap++) {
 			if (prctl(PR_CAPBSET_DROP, cap, 0, 0, 0) < 0) {
-				if (errno == EINVAL) {
-					break; /* past the kernel's last capability */
+				if (errno == EINVAL || (own && errno == EPERM)) {
+					break; /* past the kernel's last capability, or ours */
 				}
 				return err_set(err, ERR_SETUP, errno, "cannot drop capability %lu",
 					       cap);
@@ -122,4 +132,14 @@ bool namespaces_drop_capabilities(struct err *err)
 		return err_set(err, ERR_SETUP, errno, "cannot set no_new_privs");
 	}
 	return true;
+}
+
+bool namespaces_drop_capabilities(struct err *err)
+{
+	return drop_capabilities(false, err);
+}
+
+bool namespaces_drop_own_capabilities(struct err *err)
+{
+	return drop_capabilities(true, err);
 }

@@ -38,4 +38,7 @@ bool namespaces_inner(uid_t uid, gid_t gid, struct err *err);
 /* Drops every capability, from all sets and the bounding set, for good (no_new_privs). */
 bool namespaces_drop_capabilities(struct err *err);
 
+/* The same where no namespace of ours is: an ordinary user has none, root all that it came with. */
+bool namespaces_drop_own_capabilities(struct err *err);
+
 #endif

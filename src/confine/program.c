@@ -10,11 +10,16 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
 
 #ifndef CLOSE_RANGE_CLOEXEC
 #define CLOSE_RANGE_CLOEXEC (1U << 2)
 #endif
+
+/* A fork bomb ends here; counted in the sandbox's own user namespace (Linux 5.14), where there is
+ * one. */
+#define PROCESSES_MAX 8192
 
 /* What the vforked child tries and tells; shared memory until exec. */
 struct attempt {
@@ -111,7 +116,8 @@ static bool explain(const struct attempt *a, struct err *err)
 	return false;
 }
 
-static void __attribute__((noreturn)) child(struct attempt *a, char **shell_argv)
+/* Returns only when nothing could be executed. */
+static void attempt(struct attempt *a, char **shell_argv)
 {
 	for (size_t i = 0; i < a->config->nkeep_fds; i++) {
 		int fd = a->config->keep_fds[i];
@@ -126,7 +132,35 @@ static void __attribute__((noreturn)) child(struct attempt *a, char **shell_argv
 		try_all(a, shell_argv);
 	}
 	a->failed = true;
-	_exit(127);
+}
+
+/* Goes to the working folder, lets every descriptor be closed on exec, and makes room for sh's
+ * words: "sh", the file, the arguments, NULL. NULL: err. */
+static char **prepare(const struct confine_config *config, const char *cwd, struct err *err)
+{
+	size_t argc = 1; /* argv[0] is PROGRAM, always there */
+
+	if (chdir(cwd) < 0 && chdir(config->plan->home) < 0 && chdir("/") < 0) {
+		err_set(err, ERR_SETUP, errno, "cannot go to %s", cwd);
+		return NULL;
+	}
+	if (guard_on("descriptors") && sys_close_range(3, ~0U, CLOSE_RANGE_CLOEXEC) < 0) {
+		err_set(err, ERR_SETUP, errno, "cannot close inherited descriptors");
+		return NULL;
+	}
+	while (config->argv[argc] != NULL) {
+		argc++;
+	}
+	/* Before the vfork, since the child shares our memory. */
+	char **shell_argv = calloc(argc + 2, sizeof(*shell_argv));
+	if (shell_argv == NULL) {
+		err_set(err, ERR_SETUP, errno, "cannot start the program");
+		return NULL;
+	}
+	for (size_t i = 1; i <= argc; i++) {
+		shell_argv[i + 1] = config->argv[i];
+	}
+	return shell_argv;
 }
 
 bool program_enter(const struct confine_config *config, int ruleset, struct err *err)
@@ -144,29 +178,15 @@ bool program_start(const struct confine_config *config, const struct program *pr
 		   pid_t *ret_pid, struct err *err)
 {
 	struct attempt a = {.config = config, .program = program};
-	const char *cwd = program->cwd;
-	size_t argc = 1; /* argv[0] is PROGRAM, always there */
+	char **shell_argv = prepare(config, program->cwd, err);
 
-	if (chdir(cwd) < 0 && chdir(config->plan->home) < 0 && chdir("/") < 0) {
-		return err_set(err, ERR_SETUP, errno, "cannot go to %s", cwd);
-	}
-	if (guard_on("descriptors") && sys_close_range(3, ~0U, CLOSE_RANGE_CLOEXEC) < 0) {
-		return err_set(err, ERR_SETUP, errno, "cannot close inherited descriptors");
-	}
-	while (config->argv[argc] != NULL) {
-		argc++;
-	}
-	/* "sh", the file, the arguments, NULL: made here, since the child shares our memory. */
-	char **shell_argv = calloc(argc + 2, sizeof(*shell_argv));
 	if (shell_argv == NULL) {
-		return err_set(err, ERR_SETUP, errno, "cannot start the program");
-	}
-	for (size_t i = 1; i <= argc; i++) {
-		shell_argv[i + 1] = config->argv[i];
+		return false;
 	}
 	pid_t pid = vfork();
 	if (pid == 0) {
-		child(&a, shell_argv);
+		attempt(&a, shell_argv);
+		_exit(127);
 	}
 	free(shell_argv);
 	if (pid < 0) {
@@ -177,4 +197,40 @@ bool program_start(const struct confine_config *config, const struct program *pr
 	}
 	*ret_pid = pid;
 	return true;
+}
+
+bool program_become(const struct confine_config *config, const sigset_t *mask, struct err *err)
+{
+	const struct program program = {config->plan->cwd, mask, -1};
+	struct attempt a = {.config = config, .program = &program};
+	char **shell_argv = prepare(config, program.cwd, err);
+
+	if (shell_argv == NULL) {
+		return false;
+	}
+	attempt(&a, shell_argv);
+	free(shell_argv);
+	return explain(&a, err);
+}
+
+static bool set_limit(int resource, rlim_t most, struct err *err)
+{
+	struct rlimit limit;
+
+	if (!guard_on("limits")) {
+		return true;
+	}
+	if (getrlimit((__rlimit_resource_t)resource, &limit) == 0) {
+		limit.rlim_max = limit.rlim_max < most ? limit.rlim_max : most;
+		limit.rlim_cur = limit.rlim_cur < most ? limit.rlim_cur : most;
+		if (setrlimit((__rlimit_resource_t)resource, &limit) == 0) {
+			return true;
+		}
+	}
+	return err_set(err, ERR_SETUP, errno, "cannot limit the sandbox's processes");
+}
+
+bool program_limits(struct err *err)
+{
+	return set_limit(RLIMIT_NPROC, PROCESSES_MAX, err) && set_limit(RLIMIT_CORE, 0, err);
 }

@@ -27,4 +27,11 @@ bool program_start(const struct confine_config *config, const struct program *pr
 /* Enters Landlock's rules with the program's descriptors: 0 to 2, and those that are kept. */
 bool program_enter(const struct confine_config *config, int ruleset, struct err *err);
 
+/* The same in the place of the calling process; returns, false, only when that failed. */
+bool program_become(const struct confine_config *config, const sigset_t *mask, struct err *err);
+
+/* Bounds the processes (8,192, of the user's) and forbids core files, for the caller and all that
+ * it starts. */
+bool program_limits(struct err *err);
+
 #endif

@@ -5,6 +5,7 @@
 #include "base/fd.h"
 #include "base/str.h"
 #include "base/testguard.h"
+#include "confine/bare.h"
 #include "confine/init.h"
 #include "confine/late.h"
 #include "confine/mounts.h"
@@ -34,6 +35,7 @@ struct supervisor {
 	int signals;
 	int continued; /* SIGCONTs told to init */
 	int terminal;  /* one of 0 to 2, or -1 */
+	bool apart;    /* the sandbox is no part of the caller's job */
 	struct termios modes;
 	sigset_t mask; /* as the caller had it */
 	bool over;
@@ -105,11 +107,16 @@ static bool start_init(struct supervisor *s)
 		return err_set(s->err, ERR_SETUP, errno, "cannot make a socket pair");
 	}
 	s->wire = pair[0];
-	pid_t pid = namespaces_clone(s->config->plan->net.host_mode, &s->pidfd, s->err);
+	const struct plan *plan = s->config->plan;
+	pid_t pid = plan->bare ? bare_fork(&s->pidfd, s->err)
+			       : namespaces_clone(plan->net.host_mode, &s->pidfd, s->err);
 	if (pid == 0) {
-		struct init_config init = {s->config, &s->warden, pair[1], &s->mask};
+		struct init_config init = {s->config, &s->warden, pair[1], &s->mask, s->apart};
 
 		close(pair[0]);
+		if (plan->bare) {
+			bare_main(&init);
+		}
 		init_main(&init);
 	}
 	close(pair[1]);
@@ -181,7 +188,7 @@ static void forward_signals(struct supervisor *s)
 		if (si.ssi_signo == SIGCONT) {
 			m = (struct wire){.kind = WIRE_CONTINUE, .number = ++s->continued};
 			wire_send(s->wire, &m);
-		} else if (si.ssi_code != SI_KERNEL) {
+		} else if (si.ssi_code != SI_KERNEL || s->apart) {
 			/* The terminal signals its whole job, the program among it. */
 			wire_send(s->wire, &m);
 		}
@@ -231,7 +238,8 @@ static void hear_init(struct supervisor *s)
 		hear_warden(s);
 		if (s->err->code == 0) {
 			err_set(s->err, ERR_SETUP, 0,
-				"the run was ended: the sandbox's init was killed");
+				"the run was ended: the sandbox's %s was killed",
+				s->config->plan->bare ? "keeper" : "init");
 		}
 		return;
 	}
@@ -255,6 +263,15 @@ static void hear_init(struct supervisor *s)
 	case WIRE_START:
 		break;
 	}
+}
+
+/* A job without a terminal has, as a rule, nobody who watches it: of such a group the kernel hangs
+ * up all when one of it is stopped and another ends, and that the program could bring about. */
+static bool has_no_terminal(void)
+{
+	auto_close int fd = open("/dev/tty", O_RDONLY | O_NOCTTY | O_CLOEXEC);
+
+	return guard_on("job") && fd < 0;
 }
 
 static int find_terminal(struct termios *modes)
@@ -335,6 +352,9 @@ static void reap_init(struct supervisor *s)
 	}
 	while (waitid(P_PIDFD, (id_t)s->pidfd, &si, WEXITED) < 0 && errno == EINTR) {
 	}
+	if (!s->ok && s->config->plan->bare) {
+		bare_end();
+	}
 }
 
 bool confine_run(const struct confine_config *config, struct confine_result *ret_result,
@@ -355,6 +375,8 @@ bool confine_run(const struct confine_config *config, struct confine_result *ret
 	};
 
 	s.terminal = find_terminal(&s.modes);
+	/* One that comes late joins the job of who called it. */
+	s.apart = s.terminal < 0 && config->late < 0 && has_no_terminal();
 	if (watch_signals(&s) && start_warden(&s) && start_init(&s)) {
 		ignore_stops();
 		supervise(&s);

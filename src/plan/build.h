@@ -63,4 +63,14 @@ void build_commands(struct build *b);
 /* Landlock: the same policy again, by inode. */
 void build_rights(struct build *b);
 
+/* Rights for the entries of [files] and the programs that the operations so far open, of which
+ * there are `n`. */
+void build_rights_of_grants(struct build *b, size_t n);
+
+/* One right. */
+void build_allow(struct build *b, const char *path, unsigned rights, const struct origin *from);
+
+/* The whole plan of --without-namespaces: the same operations, judged and turned into rights. */
+void build_bare(struct build *b);
+
 #endif

@@ -144,6 +144,9 @@ static void loaders(struct build *b)
 	const struct facts *f = b->facts;
 	struct str_set seen = {.cap = 0};
 
+	if (b->options->bare) {
+		return; /* no binfmt_misc of its own: it is told with the rest */
+	}
 	if (!f->binfmt || !kernel_at_least(&f->kernel, BINFMT_MAJOR, BINFMT_MINOR)) {
 		build_note(
 			b, &nowhere,

@@ -3,6 +3,7 @@
 #include "base/fd.h"
 #include "base/str.h"
 #include "plan/dotfiles.h"
+#include "plan/pieces.h"
 #include "plan/secrets.h"
 #include "plan/sockets.h"
 
@@ -245,13 +246,13 @@ bool facts_gather(const struct spec *spec, const struct machine *machine,
 			f.program.loader_file = f.commands.v[f.commands.n - 1].loader_file;
 		}
 		program_look_up(wanted->program, machine, arena, &f.program);
-		if (!sockets_find(&f, arena, err)) {
+		if (!wanted->bare && !sockets_find(&f, arena, err)) {
 			return false;
 		}
 	}
 	system_facts(arena, &f);
 	etc_facts(arena, &f);
-	if (!secrets_find(&f, arena, err)) {
+	if (!secrets_find(&f, arena, err) || (wanted->bare && !pieces_find(&f, arena, err))) {
 		return false;
 	}
 	ssh_facts(arena, &f);

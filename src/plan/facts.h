@@ -86,6 +86,9 @@ struct facts {
 	FACT_LIST(struct path_info) program_folders; /* /usr/bin and its kin, existing, real */
 	FACT_LIST(struct path_info) loaders;         /* loaders of this machine */
 	FACT_LIST(const char *)
+	pieces; /* of the system folders, what holds nothing closed; looked
+		   up when wanted */
+	FACT_LIST(const char *)
 	secrets;                            /* files of the system that are not for everybody,
 					       but that this user can read */
 	FACT_LIST(const char *) ssh_copies; /* client configuration to own */
@@ -99,6 +102,8 @@ struct facts {
 struct facts_wanted {
 	const char *program; /* argv[0] of the program; NULL to only look at the spec */
 	bool any_program;    /* no list of commands */
+	bool bare;           /* --without-namespaces: the system folders in pieces, since nothing
+				can be put over a part; no sockets, which nobody can call */
 };
 
 /* Looks everything up. Strings live in `arena`. */

@@ -96,7 +96,7 @@ static bool because(char *hint, size_t cap, const char *fmt, ...)
 static bool in_container(void)
 {
 	return exists("/.dockerenv") || exists("/run/.containerenv") ||
-	       getenv("KUBERNETES_SERVICE_HOST") != NULL;
+	       getenv("KUBERNETES_SERVICE_HOST") != NULL || getenv("container") != NULL;
 }
 
 /* Whether somebody's system-call filter already holds us. */
@@ -112,16 +112,36 @@ static bool filtered(void)
 	return line != NULL && strtol(line + strlen("\nSeccomp:"), NULL, 10) == 2;
 }
 
-static bool explain_container(char *hint, size_t cap)
+/* One of its rules after the other would show up: all are named at once, but where only the last
+ * is left. */
+static bool explain_container(const char *step, char *hint, size_t cap)
 {
 	if (!in_container()) {
 		return false;
+	}
+	if (str_eq(step, "proc")) {
+		return because(
+			hint, cap,
+			"this container covers parts of /proc, and the kernel gives no fresh "
+			"one beside that: start it with `--security-opt "
+			"systempaths=unconfined` (Docker) or `--security-opt unmask=ALL` "
+			"(Podman)");
 	}
 	return because(hint, cap,
 		       "this container's own rules forbid it: start it with `--security-opt "
 		       "seccomp=unconfined --security-opt apparmor=unconfined --security-opt "
 		       "systempaths=unconfined` (Docker) or `--security-opt seccomp=unconfined "
 		       "--security-opt unmask=ALL` (Podman)");
+}
+
+/* Containers do not keep sockets' lists away, other sandboxes do. */
+static bool explain_filter(const char *step, char *hint, size_t cap)
+{
+	return filtered() &&
+	       ((!str_eq(step, "sockets") && explain_container(step, hint, cap)) ||
+		because(hint, cap,
+			"a system-call filter of whatever started lnk forbids it: one sandbox does "
+			"not run in another without its leave"));
 }
 
 /* Ubuntu 23.10 and later: a user namespace is made, but its maker has no power in it unless an
@@ -218,7 +238,7 @@ static bool explain_chroot(char *hint, size_t cap)
 		       "pivot_root)");
 }
 
-static bool explain_namespaces(int err, char *hint, size_t cap)
+static bool explain_namespaces(const char *step, int err, char *hint, size_t cap)
 {
 	if (err == ENOSPC || err == EUSERS) {
 		return explain_limit(hint, cap);
@@ -233,19 +253,23 @@ static bool explain_namespaces(int err, char *hint, size_t cap)
 			       "kernel.unprivileged_userns_clone=1`, and write it into a file of "
 			       "/etc/sysctl.d to keep it");
 	}
-	if ((err == EPERM || err == ENOSYS) && filtered()) {
-		return explain_container(hint, cap) ||
-		       because(hint, cap,
-			       "a system-call filter of whatever started lnk forbids namespaces: "
-			       "one sandbox does not run in another without its leave");
+	if ((err == EPERM || err == ENOSYS) && explain_filter(step, hint, cap)) {
+		return true;
 	}
 	if ((err == EPERM || err == EACCES) && explain_apparmor(hint, cap)) {
 		return true;
 	}
-	return err == EPERM && explain_chroot(hint, cap);
+	if (err == EPERM && explain_chroot(hint, cap)) {
+		return true;
+	}
+	return err == EPERM &&
+	       because(hint, cap,
+		       "the kernel refuses it without saying why: in a chroot it always does, also "
+		       "in one on a mount of its own (enter it with `systemd-nspawn`, or `unshare "
+		       "--mount` and pivot_root); else a security module may, see `sudo dmesg`");
 }
 
-static bool explain_landlock(int err, char *hint, size_t cap)
+static bool explain_landlock(const char *step, int err, char *hint, size_t cap)
 {
 	char list[256];
 
@@ -261,7 +285,7 @@ static bool explain_landlock(int err, char *hint, size_t cap)
 			       "Landlock is built in but not switched on: put landlock into the "
 			       "kernel parameter lsm=");
 	}
-	if (err == ENOSYS && explain_container(hint, cap)) {
+	if (err == ENOSYS && explain_container(step, hint, cap)) {
 		return true;
 	}
 	if (err == ENOSYS) {
@@ -287,23 +311,37 @@ static bool explain_inotify(int err, char *hint, size_t cap)
 }
 
 /* A module that an ordinary user's request does not load, or a kernel without it. */
-static bool explain_nft(int err, char *hint, size_t cap)
+static bool explain_nft(const char *step, int err, char *hint, size_t cap)
 {
+	char release[128];
+
 	if (err == EPERM || err == EACCES) {
-		return explain_container(hint, cap) || explain_apparmor(hint, cap);
+		return explain_container(step, hint, cap) || explain_apparmor(hint, cap);
+	}
+	if (read_text("/proc/sys/kernel/osrelease", release, sizeof(release)) &&
+	    strcasestr(release, "microsoft") != NULL) {
+		return because(
+			hint, cap,
+			"this kernel of WSL has no nf_tables: run `wsl --update` in Windows, "
+			"and start WSL again; specs without [internet], [lan] and "
+			"[localhost], and with mode = \"host\", run without it");
 	}
 	return because(hint, cap,
-		       "nf_tables is not loaded: run `sudo modprobe -a nf_tables nft_chain_nat "
+		       "nf_tables is not loaded, or this kernel has none: run `sudo modprobe -a "
+		       "nf_tables nft_chain_nat "
 		       "nft_redir nft_reject_inet nft_ct`, and name them in /etc/modules to keep "
 		       "them");
 }
 
 static bool explain_mount(const char *step, int err, char *hint, size_t cap)
 {
-	if (err != EPERM && err != EACCES) {
-		return err == ENOSYS && explain_container(hint, cap);
+	/* A container that covers parts of /proc makes its settings read only, too. */
+	bool sealed = err == EROFS && str_eq(step, "proc");
+
+	if (err != EPERM && err != EACCES && !sealed) {
+		return err == ENOSYS && explain_container(step, hint, cap);
 	}
-	if (explain_container(hint, cap) || explain_apparmor(hint, cap)) {
+	if (explain_container(step, hint, cap) || explain_apparmor(hint, cap)) {
 		return true;
 	}
 	if (str_eq(step, "proc")) {
@@ -318,13 +356,16 @@ static bool explain_mount(const char *step, int err, char *hint, size_t cap)
 static bool explain(const char *step, int err, char *hint, size_t cap)
 {
 	if (str_eq(step, "clone") || str_eq(step, "unshare") || str_eq(step, "uid_map")) {
-		return explain_namespaces(err, hint, cap);
+		return explain_namespaces(step, err, hint, cap);
 	}
 	if (str_eq(step, "mount") || str_eq(step, "proc") || str_eq(step, "network")) {
 		return explain_mount(step, err, hint, cap);
 	}
+	if (str_eq(step, "sockets")) {
+		return explain_filter(step, hint, cap);
+	}
 	if (str_eq(step, "landlock")) {
-		return explain_landlock(err, hint, cap);
+		return explain_landlock(step, err, hint, cap);
 	}
 	if (str_eq(step, "seccomp") && (err == EINVAL || err == ENOSYS)) {
 		return because(hint, cap, "this kernel was built without CONFIG_SECCOMP_FILTER");
@@ -341,7 +382,7 @@ static bool explain(const char *step, int err, char *hint, size_t cap)
 	if (str_eq(step, "memfd") && err == EINVAL) {
 		return because(hint, cap, "needs Linux 6.3");
 	}
-	return str_eq(step, "nft") && explain_nft(err, hint, cap);
+	return str_eq(step, "nft") && explain_nft(step, err, hint, cap);
 }
 
 bool kernel_explain(const char *step, int err, char *hint, size_t cap)
@@ -351,4 +392,13 @@ bool kernel_explain(const char *step, int err, char *hint, size_t cap)
 	}
 	because(hint, cap, "`lnk sandbox doctor` tells what this machine's kernel offers");
 	return false;
+}
+
+void kernel_suggest_bare(char *hint, size_t cap)
+{
+	size_t n = strlen(hint);
+
+	snprintf(hint + n, cap - n,
+		 "; where that cannot be had, --without-namespaces holds less, by Landlock and "
+		 "seccomp alone");
 }

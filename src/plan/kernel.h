@@ -28,9 +28,13 @@ bool kernel_at_least(const struct kernel_facts *facts, int major, int minor);
  *   "mount"              a mount call in the sandbox's mount namespace
  *   "proc"               mounting a fresh procfs
  *   "network"            setting up the loopback, routes or nft
+ *   "sockets"            listing the machine's sockets
  *   "landlock", "seccomp", "binfmt", "nft", "inotify", "memfd"
  *
  * False when nothing is known to forbid it; `hint` then points at `lnk sandbox doctor`. */
 bool kernel_explain(const char *step, int err, char *hint, size_t cap);
+
+/* Adds to a hint about namespaces or mounts that there is a way without. */
+void kernel_suggest_bare(char *hint, size_t cap);
 
 #endif

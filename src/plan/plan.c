@@ -128,6 +128,16 @@ static void working_folder(struct build *b)
 	bool in_home = build_home_is_private(b) && str_eq(cwd->real, home);
 
 	b->plan->cwd = cwd->name;
+	if (b->plan->bare) {
+		if (!build_is_open(b, cwd->real)) {
+			build_note(
+				b, &nowhere,
+				"the current folder %s is closed; to open it: write = [\"%s\"] in "
+				"[files]",
+				build_tilde(b, cwd->name), build_tilde(b, cwd->name));
+		}
+		return;
+	}
 	if (!build_is_open(b, cwd->real) && !in_home && !str_eq(cwd->real, "/")) {
 		const char *shown = build_tilde(b, cwd->name);
 
@@ -139,11 +149,23 @@ static void working_folder(struct build *b)
 	}
 }
 
+/* All that namespaces hold. */
+static void build_all(struct build *b)
+{
+	kernel_fences(b);
+	build_system(b);
+	build_files(b);
+	build_commands(b);
+	build_op(b, (struct plan_op){.kind = PLAN_SEAL, .path = "/"});
+	build_rights(b);
+}
+
 bool plan_make(const struct spec *spec, const struct facts *facts,
 	       const struct plan_options *options, struct arena *arena, struct plan *ret_plan,
 	       struct err_list *errs)
 {
-	struct plan plan = {.user_namespaces = options->user_namespaces,
+	struct plan plan = {.bare = options->bare,
+			    .user_namespaces = options->user_namespaces,
 			    .home = facts->machine->home.name,
 			    .console = facts->console};
 	struct build b = {.spec = spec,
@@ -165,14 +187,14 @@ bool plan_make(const struct spec *spec, const struct facts *facts,
 	if (options->kept_home != NULL && plan.kept_home == NULL) {
 		build_note(&b, &nowhere, "--keep-home does nothing: the home itself is opened");
 	}
-	plan.private_home = build_home_is_private(&b) && options->kept_home == NULL;
+	plan.private_home =
+		build_home_is_private(&b) && options->kept_home == NULL && !options->bare;
 	build_network(&b);
-	kernel_fences(&b);
-	build_system(&b);
-	build_files(&b);
-	build_commands(&b);
-	build_op(&b, (struct plan_op){.kind = PLAN_SEAL, .path = "/"});
-	build_rights(&b);
+	if (options->bare) {
+		build_bare(&b);
+	} else {
+		build_all(&b);
+	}
 	working_folder(&b);
 	if (errs->total != before) {
 		return false;

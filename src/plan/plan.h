@@ -72,6 +72,7 @@ struct plan {
 	uint64_t private_bytes; /* bound of all private folders together */
 	bool commands_listed;   /* loaders and memfd are closed too */
 	bool user_namespaces;   /* the program may make user namespaces */
+	bool bare;              /* --without-namespaces: PLAN_ALLOW is all there is */
 	bool as_root;           /* the caller is root: modes of procfs do not stop a write */
 	bool private_home;      /* the home is a tmpfs, gone at exit */
 	const char *home;       /* by name */
@@ -102,6 +103,7 @@ struct plan_options {
 	const char *shim;           /* the program that the shims are; NULL: none */
 	const struct plan_shim *shims;
 	size_t nshims;
+	bool bare;     /* without namespaces: Landlock and seccomp alone */
 	bool no_links; /* links in granted folders lead nowhere: for what runs with a login */
 };
 
@@ -114,6 +116,10 @@ struct plan_options {
 bool plan_make(const struct spec *spec, const struct facts *facts,
 	       const struct plan_options *options, struct arena *arena, struct plan *ret_plan,
 	       struct err_list *errs);
+
+/* Whether a spec asks for nothing that needs namespaces: a network by hosts, tools, pages. What
+ * files and programs need shows when the plan is made. False: each such section in `errs`. */
+bool plan_bare_fits(const struct spec *spec, struct err_list *errs);
 
 /* One operation a line: what, path, and the spec line it comes from. For --dry-run. */
 void plan_print(const struct plan *plan, FILE *out);

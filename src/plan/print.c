@@ -156,9 +156,14 @@ void plan_print(const struct plan *plan, FILE *out)
 		print_origin(&op->from, out);
 		fputc('\n', out);
 	}
-	fprintf(out, "seccomp %s%s\n", plan->commands_listed ? "commands listed" : "any command",
-		plan->user_namespaces ? ", user namespaces allowed" : "");
-	print_network(&plan->net, out);
+	fprintf(out, "seccomp %s%s%s\n", plan->commands_listed ? "commands listed" : "any command",
+		plan->user_namespaces ? ", user namespaces allowed" : "",
+		plan->bare ? ", without namespaces" : "");
+	if (plan->bare && !plan->net.host_mode) {
+		fputs("network none\n", out);
+	} else {
+		print_network(&plan->net, out);
+	}
 	fprintf(out, "start   in");
 	print_path(plan->cwd, out);
 	fputc('\n', out);

@@ -175,7 +175,11 @@ static bool dump(struct search *s)
 	_Alignas(struct nlmsghdr) char buf[32768];
 
 	if (fd < 0 || send(fd, &ask, sizeof(ask), 0) < 0) {
-		return err_set(s->err, ERR_SETUP, errno, "cannot list this machine's sockets");
+		int sys = errno;
+
+		err_set(s->err, ERR_SETUP, sys, "cannot list this machine's sockets");
+		kernel_explain("sockets", sys, s->err->hint, sizeof(s->err->hint));
+		return false;
 	}
 	for (;;) {
 		ssize_t n = recv(fd, buf, sizeof(buf), 0);

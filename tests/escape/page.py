@@ -28,6 +28,8 @@ LNK_ONLY = {
     "T6": "as T2", "T8": "as T2", "T9": "as T2", "T11": "about lnk's broker",
     "T12": "as T2", "B1": "as B5, which no other has", "B3": "as B5", "B7": "as B5",
     "H2": "a limit", "H3": "a limit",
+    **{f"W{n}": "about lnk's `--without-namespaces`" for n in range(1, 10)},
+    "W10": "a limit", "W11": "a limit", "W12": "a limit",
 }
 
 HEAD = """\

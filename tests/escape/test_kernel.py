@@ -201,7 +201,14 @@ def test_signals_do_not_leave(cell, whom):
 
 @row("K7")
 def test_signals_leave_without_landlock(cell):
-    assert not with_neighbour(cell, "signal", "0", 15, without="landlock")
+    assert not with_neighbour(cell, "signal", "0", 15, without="landlock,job")
+
+
+@row("K7")
+def test_the_callers_job_is_not_hung_up(cell):
+    """By the kernel, which asks no guard; where nobody watches the job."""
+    assert with_neighbour(cell, "hang-up")
+    assert not with_neighbour(cell, "hang-up", without="job")
 
 
 @row("K8")

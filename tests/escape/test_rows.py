@@ -11,7 +11,7 @@ import page
 from cell import HERE, LNK, LNK_GUARDS, cell
 from conftest import ROOT
 
-ROW = r"[KSFCUINLMHTB][0-9]+"
+ROW = r"[KSFCUINLMHTBW][0-9]+"
 
 
 def catalogue():

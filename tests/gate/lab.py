@@ -210,6 +210,7 @@ class NetBox(Box):
         kwargs.setdefault("stdin", subprocess.DEVNULL)
         kwargs.setdefault("stdout", subprocess.PIPE)
         kwargs.setdefault("stderr", subprocess.PIPE)
+        kwargs.setdefault("start_new_session", True)
         argv = program if outside else self.argv(*program, flags=flags, spec=spec, without=without)
         return subprocess.Popen(self.lab.words(*argv, cwd=cwd or self.proj), cwd="/",
                                 env=self.environment(env, without), text=True, **kwargs)

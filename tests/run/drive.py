@@ -44,6 +44,7 @@ class Drive:
         return self.run(sys.executable, "-c", "from broker_client import *\n" + script, **kwargs)
 
     def start(self, *command, **kwargs):
+        kwargs.setdefault("start_new_session", True)
         return subprocess.Popen(self.argv(*command), env=self.box.environment(self.env),
                                 cwd=self.box.proj, text=True, **kwargs)
 

@@ -10,6 +10,7 @@
  * Exit: 0 all ended within the grace; 2 the call was never reached; 3 processes were left (named
  * on stdout, then killed); 1 the harness itself failed. */
 #include <errno.h>
+#include <fcntl.h>
 #include <signal.h>
 #include <stdbool.h>
 #include <stdio.h>
@@ -242,26 +243,34 @@ static void watch(struct run *run)
 	}
 }
 
-/* Starts the command stopped, seizes it and lets it go. */
+/* Starts the command, seizes it and lets it go. It waits by a pipe: of a group in which somebody is
+ * stopped the kernel hangs up all when the last ends whose parent, in the same session, is of
+ * another group, as a tool of another test. */
 static pid_t start(char **argv)
 {
+	int go[2];
+	char byte;
+
+	if (pipe2(go, O_CLOEXEC) < 0) {
+		fail("pipe");
+	}
 	pid_t pid = fork();
 	if (pid < 0) {
 		fail("fork");
 	}
 	if (pid == 0) {
-		raise(SIGSTOP);
-		execvp(argv[0], argv);
+		if (read(go[0], &byte, 1) == 1) {
+			execvp(argv[0], argv);
+		}
 		_exit(127);
 	}
-	int status;
-	if (waitpid(pid, &status, WUNTRACED) != pid || !WIFSTOPPED(status)) {
-		fail("start");
-	}
-	if (ptrace(PTRACE_SEIZE, pid, 0, OPTIONS) != 0) {
+	/* Interrupted, so that its calls are seen from here on, each from its entry. */
+	if (ptrace(PTRACE_SEIZE, pid, 0, OPTIONS) != 0 ||
+	    ptrace(PTRACE_INTERRUPT, pid, 0, 0) != 0 || write(go[1], "", 1) != 1) {
 		fail("seize");
 	}
-	kill(pid, SIGCONT);
+	close(go[0]);
+	close(go[1]);
 	return pid;
 }
 

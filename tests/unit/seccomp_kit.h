@@ -34,14 +34,26 @@
 #ifndef SYS_lsm_set_self_attr
 #define SYS_lsm_set_self_attr 460
 #endif
+#ifndef SYS_setxattrat
+#define SYS_setxattrat    463
+#define SYS_removexattrat 466
+#endif
+#ifndef SYS_file_setattr
+#define SYS_file_setattr 469
+#endif
 #ifndef SYS_open_tree_attr
 #define SYS_open_tree_attr 467
 #endif
 #ifndef SYS_open
-#define SYS_open  -1
-#define SYS_creat -1
-#define SYS_chmod -1
-#define SYS_mknod -1
+#define SYS_open      -1
+#define SYS_creat     -1
+#define SYS_chmod     -1
+#define SYS_mknod     -1
+#define SYS_chown     -1
+#define SYS_lchown    -1
+#define SYS_utime     -1
+#define SYS_utimes    -1
+#define SYS_futimesat -1
 #endif
 #ifndef SYS_modify_ldt
 #define SYS_modify_ldt -1

@@ -10,7 +10,9 @@
  * written from its end: every target exists before the jump to it. */
 #include <errno.h>
 #include <linux/audit.h>
+#include <linux/fiemap.h>
 #include <linux/filter.h>
+#include <linux/fs.h>
 #include <linux/netlink.h>
 #include <linux/seccomp.h>
 #include <netinet/in.h>
@@ -24,6 +26,7 @@
 #include <string.h>
 #include <sys/ioctl.h>
 #include <sys/personality.h>
+#include <sys/resource.h>
 #include <sys/socket.h>
 
 /* The newest call this table was written against: file_setattr of Linux 6.17. All calls up to
@@ -46,6 +49,13 @@
 #define CREATES           (0100U | 020000000U) /* O_CREAT, and O_TMPFILE without O_DIRECTORY */
 #define MEMFD_NOEXEC_SEAL 8U                   /* Linux 6.3 */
 #define SOCKET_TYPES      0xfU                 /* SOCK_TYPE_MASK of the kernel */
+#define IOPRIO_OF_PROCESS 1U                   /* IOPRIO_WHO_PROCESS of linux/ioprio.h */
+
+/* The programs: four of bits (1: commands listed, 2: user namespaces), then those of
+ * --without-namespaces, with the machine's network and without any. */
+#define FILTERS     6U
+#define BARE_HOST   4U
+#define BARE_NO_NET 5U
 
 enum test_kind { TEST_NONE, TEST_BITS, TEST_NO_BITS, TEST_ONE_OF, TEST_NONE_OF };
 
@@ -57,12 +67,14 @@ struct test {
 	unsigned value[VALUES_MAX];
 };
 
-enum variants { ALL, COMMANDS, CLOSED, OPENED };
+#define ASK 0U
+
+enum variants { ALL, COMMANDS, CLOSED, OPENED, BARE, BARE_ALONE };
 
 struct rule {
 	const char *call;
 	enum variants variants;
-	unsigned verdict; /* errno */
+	unsigned verdict; /* errno, or ASK */
 	struct test test[TESTS_MAX];
 };
 
@@ -89,6 +101,13 @@ struct rule {
 			__VA_ARGS__                                                                \
 		}                                                                                  \
 	}
+#define LOW_ONE_OF(a, m, ...)                                                                      \
+	{                                                                                          \
+		TEST_ONE_OF, (a), (m), COUNT(__VA_ARGS__),                                         \
+		{                                                                                  \
+			__VA_ARGS__                                                                \
+		}                                                                                  \
+	}
 #define LOW_NONE_OF(a, m, ...)                                                                     \
 	{                                                                                          \
 		TEST_NONE_OF, (a), (m), COUNT(__VA_ARGS__),                                        \
@@ -107,7 +126,8 @@ static const struct rule rules[] = {
 static const struct {
 	const char *name;
 	int number;
-} young[] = {{"fchmodat2", 452}, {"lsm_set_self_attr", 460}, {"open_tree_attr", 467}};
+} young[] = {{"fchmodat2", 452},     {"lsm_set_self_attr", 460}, {"setxattrat", 463},
+	     {"removexattrat", 466}, {"open_tree_attr", 467},    {"file_setattr", 469}};
 
 static _Noreturn void die(const char *fmt, ...)
 {
@@ -270,10 +290,17 @@ static size_t put_test(struct program *p, const struct test *test, size_t yes, s
 	return load(p, offsetof(struct seccomp_data, args) + 8 * (size_t)test->arg, at);
 }
 
-/* Whether a rule belongs to a variant (bit 0: commands listed, bit 1: user namespaces). */
+/* Whether a rule belongs to a program. */
 static bool applies(const struct rule *rule, unsigned variant)
 {
+	if (variant >= BARE_HOST) {
+		return rule->variants == BARE ||
+		       (rule->variants == BARE_ALONE && variant == BARE_NO_NET);
+	}
 	switch (rule->variants) {
+	case BARE:
+	case BARE_ALONE:
+		return false;
 	case COMMANDS:
 		return (variant & 1U) != 0;
 	case CLOSED:
@@ -295,7 +322,8 @@ struct returns {
 static size_t refusal(struct program *p, struct returns *returns, unsigned error)
 {
 	if (returns->refuse[error] == 0) {
-		returns->refuse[error] = put_return(p, SECCOMP_RET_ERRNO | error);
+		returns->refuse[error] = put_return(p, error == ASK ? SECCOMP_RET_USER_NOTIF
+								    : SECCOMP_RET_ERRNO | error);
 	}
 	return returns->refuse[error];
 }
@@ -411,7 +439,7 @@ int main(int argc, char **argv)
 	fprintf(out, "/* Made from rules.def by gen.c for %s. */\n#include <linux/filter.h>\n\n",
 		argv[1]);
 	fprintf(out, "#define SECCOMP_NEWEST %uU\n", NEWEST);
-	for (unsigned variant = 0; variant < 4; variant++) {
+	for (unsigned variant = 0; variant < FILTERS; variant++) {
 		make(&program, x86 ? SCMP_ARCH_X86_64 : SCMP_ARCH_AARCH64,
 		     x86 ? AUDIT_ARCH_X86_64 : AUDIT_ARCH_AARCH64, variant);
 		fprintf(out, "\nstatic const struct sock_filter seccomp_filter_%u[%zu] = {\n",

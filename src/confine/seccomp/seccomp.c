@@ -4,7 +4,7 @@
 
 #include "base/str.h"
 
-#include "seccomp_filters.h" /* from gen.c: seccomp_filter_0..3, SECCOMP_NEWEST */
+#include "seccomp_filters.h" /* from gen.c: seccomp_filter_0..5, SECCOMP_NEWEST */
 
 #include <assert.h>
 #include <errno.h>
@@ -23,6 +23,8 @@ static const struct program programs[] = {
 	[SECCOMP_USER_NAMESPACES] = {seccomp_filter_2, ARRAY_LEN(seccomp_filter_2)},
 	[SECCOMP_COMMANDS |
 		SECCOMP_USER_NAMESPACES] = {seccomp_filter_3, ARRAY_LEN(seccomp_filter_3)},
+	[SECCOMP_BARE_HOST_NETWORK] = {seccomp_filter_4, ARRAY_LEN(seccomp_filter_4)},
+	[SECCOMP_BARE] = {seccomp_filter_5, ARRAY_LEN(seccomp_filter_5)},
 };
 static_assert(ARRAY_LEN(programs) == SECCOMP_VARIANT_COUNT, "one program per variant");
 
@@ -38,7 +40,7 @@ unsigned seccomp_newest(void)
 	return SECCOMP_NEWEST;
 }
 
-bool seccomp_load(enum seccomp_variant variant, struct err *err)
+static int load(enum seccomp_variant variant, unsigned long flags)
 {
 	size_t n;
 	const struct sock_filter *v = seccomp_program(variant, &n);
@@ -49,11 +51,11 @@ bool seccomp_load(enum seccomp_variant variant, struct err *err)
 	} filter = {.in = v};
 	struct sock_fprog prog = {.len = (unsigned short)n, .filter = filter.out};
 
-	if (syscall(SYS_seccomp, SECCOMP_SET_MODE_FILTER, 0UL, &prog) == 0) {
-		return true;
-	}
-	int sys = errno;
+	return (int)syscall(SYS_seccomp, SECCOMP_SET_MODE_FILTER, flags, &prog);
+}
 
+static bool failed(int sys, struct err *err)
+{
 	err_set(err, ERR_SETUP, sys, "the system-call filter could not be loaded (seccomp)");
 	if (sys == ENOSYS || sys == EINVAL) {
 		err_hint(err,
@@ -61,6 +63,23 @@ bool seccomp_load(enum seccomp_variant variant, struct err *err)
 			 "doctor`");
 	} else if (sys == EACCES) {
 		err_hint(err, "no_new_privs was not set first; this is a mistake in lnk");
+	} else if (sys == EBUSY) {
+		err_hint(err,
+			 "whatever started lnk listens to a filter of its own, and the kernel has "
+			 "one listener at a time: --without-namespaces does not run in there, nor "
+			 "in "
+			 "itself");
 	}
 	return false;
+}
+
+bool seccomp_load(enum seccomp_variant variant, struct err *err)
+{
+	return load(variant, 0) == 0 || failed(errno, err);
+}
+
+bool seccomp_load_asking(enum seccomp_variant variant, int *ret_listener, struct err *err)
+{
+	*ret_listener = load(variant, SECCOMP_FILTER_FLAG_NEW_LISTENER);
+	return *ret_listener >= 0 || failed(errno, err);
 }

@@ -127,7 +127,36 @@ static int audit(int argc, char **argv)
 	return 0;
 }
 
+/* audit-bare CLOSED READONLY UNLISTED: the same of a run without namespaces. */
+static int audit_bare(int argc, char **argv)
+{
+	char *const ran[] = {"probe", "ran", NULL};
+
+	if (argc != 4) {
+		return refused(EINVAL);
+	}
+	puts("started");
+	for (int fd = 3; fd < 256; fd++) {
+		leak(fcntl(fd, F_GETFD) >= 0, "a descriptor was inherited");
+	}
+	leak(opens(argv[1], O_RDONLY), "closed file is read");
+	leak(opens(argv[2], O_WRONLY), "read-only file is written");
+	leak(chmod(argv[1], 0666) == 0, "mode of a closed file is changed");
+	leak(chmod(argv[2], 0666) == 0, "mode of a read-only file is changed");
+	leak(runs(argv[3], ran), "unlisted program runs");
+	leak(syscall(SYS_memfd_create, "x", MFD_CLOEXEC) >= 0, "memfd can be executed");
+	leak(syscall(SYS_clone3, NULL, 0UL) >= 0 || errno != ENOSYS, "filter is missing");
+	leak(socket(AF_UNIX, SOCK_STREAM, 0) >= 0, "Unix sockets can be made");
+	leak(socket(AF_INET, SOCK_DGRAM, 0) >= 0, "UDP sockets can be made");
+	leak(kill(getppid(), 0) == 0, "the keeper can be signalled");
+	leak(ptrace(PTRACE_SEIZE, getppid(), NULL, NULL) == 0, "the keeper is traced");
+	leak(holds_any("\nCapEff:\t") || holds_any("\nCapPrm:\t"), "capabilities are held");
+	leak(!holds_any("\nNoNewPrivs:\t"), "privileges can be gained");
+	return 0;
+}
+
 const struct attack audit_attacks[] = {
+	{"audit-bare", "CLOSED READONLY UNLISTED", audit_bare},
 	{"audit", "HIDDEN PINNED READONLY OUTSIDE UNLISTED LOADER PORT", audit},
 	{NULL, NULL, NULL},
 };

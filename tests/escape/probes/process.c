@@ -190,6 +190,34 @@ static int oom(int argc, char **argv)
 	return fd < 0 || write(fd, "1000", 4) != 4 ? -1 : 0;
 }
 
+/* Has the kernel hang up all of the caller's process group: one of it is stopped, and then the last
+ * ends whose parent is of another group. */
+static int hang_up(int argc, char **argv)
+{
+	int pipes[2];
+	char go;
+
+	(void)argv;
+	if (argc != 1 || pipe(pipes) < 0) {
+		return refused(EINVAL);
+	}
+	pid_t last = fork();
+	if (last == 0) {
+		pid_t stopped = fork();
+
+		if (stopped == 0) {
+			raise(SIGSTOP);
+			_exit(0);
+		}
+		waitpid(stopped, NULL, WUNTRACED);
+		_exit(read(pipes[0], &go, 1) == 1 ? 0 : 1);
+	}
+	if (last < 0 || setpgid(0, 0) < 0 || write(pipes[1], "", 1) != 1) {
+		return -1;
+	}
+	return waitpid(last, NULL, 0) == last ? 0 : -1;
+}
+
 const struct attack process_attacks[] = {
 	{"ptrace", "PID", trace},
 	{"vmread", "PID", vmread},
@@ -198,6 +226,7 @@ const struct attack process_attacks[] = {
 	{"look", "PID NAME", look},
 	{"getfd", "PID FD", getfd},
 	{"signal", "PID|parent NUMBER", send_signal},
+	{"hang-up", "", hang_up},
 	{"owner", "FD PID", owner},
 	{"forks", "N", forks},
 	{"fill", "FOLDER GIBIBYTES", fill},

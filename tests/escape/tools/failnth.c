@@ -12,6 +12,7 @@
  * on the descriptor 9. Exit: COMMAND's; 124 when it hung; 125 when the harness failed. */
 #include <elf.h>
 #include <errno.h>
+#include <fcntl.h>
 #include <signal.h>
 #include <stdbool.h>
 #include <stdint.h>
@@ -199,21 +200,30 @@ static void remember(struct run *run, pid_t pid)
 	}
 }
 
+/* The child waits by a pipe: of a group in which somebody is stopped the kernel hangs up all when
+ * the last ends whose parent, in the same session, is of another group, as a tool of another test.
+ */
 static pid_t start(char **argv)
 {
-	pid_t pid = fork();
+	int go[2];
+	char byte;
 
-	if (pid == 0) {
-		close(9);
-		raise(SIGSTOP);
-		execv(argv[0], argv);
-		_exit(125);
-	}
-	int status;
-	if (pid < 0 || waitpid(pid, &status, WUNTRACED) < 0 ||
-	    ptrace(PTRACE_SEIZE, pid, NULL, OPTIONS) < 0 || kill(pid, SIGCONT) < 0) {
+	if (pipe2(go, O_CLOEXEC) < 0) {
 		fail("cannot start");
 	}
+	pid_t pid = fork();
+	if (pid == 0) {
+		close(9);
+		if (read(go[0], &byte, 1) == 1) {
+			execv(argv[0], argv);
+		}
+		_exit(125);
+	}
+	if (pid < 0 || ptrace(PTRACE_SEIZE, pid, NULL, OPTIONS) < 0 || write(go[1], "", 1) != 1) {
+		fail("cannot start");
+	}
+	close(go[0]);
+	close(go[1]);
 	return pid;
 }
 

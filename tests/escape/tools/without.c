@@ -49,6 +49,8 @@ static const struct {
 	NAME(pidfd_open),
 	NAME(pidfd_send_signal),
 	NAME(close_range),
+	NAME(setsid),
+	NAME(sendmsg),
 	NAME(signalfd4),
 	NAME(mkdirat),
 	NAME(statx),
