@@ -96,11 +96,11 @@ void notes_to_look_at(struct confine_result *result)
 }
 
 /* What was refused, and what to do instead. */
-static void refused(const char *what, uint32_t count, const char *hint)
+static void refused(const char *verdict, const char *what, uint32_t count, const char *hint)
 {
 	char safe[4096];
 
-	fprintf(stderr, "lnk: refused: %s", str_printable(what, safe, sizeof(safe)));
+	fprintf(stderr, "lnk: %s: %s", verdict, str_printable(what, safe, sizeof(safe)));
 	if (count > 1) {
 		fprintf(stderr, " (%" PRIu32 " times)", count);
 	}
@@ -135,7 +135,9 @@ void notes_of_gate(const struct gate_report *report, bool died)
 		      stderr);
 	}
 	for (uint32_t i = 0; i < report->n; i++) {
-		refused(report->v[i].what, report->v[i].count, report->v[i].hint);
+		const struct gate_refusal *r = &report->v[i];
+
+		refused(r->failed ? "failed" : "refused", r->what, r->count, r->hint);
 	}
 	more_refused(report->more);
 }
@@ -148,7 +150,7 @@ void notes_of_broker(const struct broker_report *report, bool died)
 		      stderr);
 	}
 	for (uint32_t i = 0; i < report->n; i++) {
-		refused(report->v[i].what, report->v[i].count, report->v[i].hint);
+		refused("refused", report->v[i].what, report->v[i].count, report->v[i].hint);
 	}
 	more_refused(report->more);
 }

@@ -11,11 +11,13 @@
 #include <stdint.h>
 #include <sys/types.h>
 
-/* One thing that was refused, counted. Hostile text is printable already. */
+/* One thing that was refused, or was granted and failed outside, counted. Hostile text is printable
+ * already. */
 struct gate_refusal {
 	uint32_t count;
-	char what[384]; /* "other.example.com, port 443" */
-	char hint[384]; /* "add to [internet]: hosts = [..., \"other.example.com\"]" */
+	uint32_t failed; /* 1: it was granted */
+	char what[384];  /* "other.example.com, port 443" */
+	char hint[384];  /* "add to [internet]: hosts = [..., \"other.example.com\"]" */
 };
 
 /* The most refusals that are told one by one; more are counted in `more`. */

@@ -31,6 +31,7 @@ struct kept {
 	uint32_t count;
 	uint16_t port;
 	bool paired; /* a look-up whose twin has come */
+	bool failed;
 	long last_ms;
 	size_t host_len; /* of `what` */
 	char what[sizeof(((struct gate_refusal *)NULL)->what)];
@@ -94,7 +95,11 @@ static void make_line(const struct decision *d, struct logline *line)
 	} else {
 		logline_text(line, "port", NULL, 0);
 	}
-	logline_text(line, "verdict", d->allowed ? "allowed" : "refused", 16);
+	logline_text(line, "verdict",
+		     d->allowed  ? "allowed"
+		     : d->failed ? "failed"
+				 : "refused",
+		     16);
 	logline_origin(line, "spec", d->from);
 	if (!d->allowed) {
 		logline_text(line, "why", d->why, WHY_SHARE);
@@ -160,6 +165,7 @@ static struct kept *kept_new(const struct decision *d, uint64_t key)
 	}
 	k->key = key;
 	k->port = d->port;
+	k->failed = d->failed;
 	str_printable(d->host != NULL ? d->host : "", host, sizeof(host));
 	/* With blanks in it, it could fill the terminal's line and go on as one of lnk's own. */
 	for (char *blank = host; (blank = strchr(blank, ' ')) != NULL;) {
@@ -263,6 +269,7 @@ uint32_t decisions_report(const struct decisions *decisions, struct gate_refusal
 	uint32_t shown = n < GATE_REFUSALS_MAX ? n : GATE_REFUSALS_MAX;
 	for (uint32_t i = 0; i < shown; i++) {
 		out[i].count = told[i]->count;
+		out[i].failed = told[i]->failed;
 		memcpy(out[i].what, told[i]->what, sizeof(out[i].what));
 		memcpy(out[i].hint, told[i]->hint, sizeof(out[i].hint));
 	}

@@ -13,9 +13,10 @@ struct decision {
 	const char *host; /* name or address; hostile bytes are made visible here */
 	uint16_t port;    /* 0: a look-up of the name only */
 	bool allowed;
+	bool failed; /* granted, but it did not work outside: neither allowed nor refused */
 	const struct origin *from; /* the granting line; NULL when refused */
-	const char *why;           /* refused */
-	const char *hint;          /* refused */
+	const char *why;           /* refused, or failed */
+	const char *hint;          /* likewise */
 	const char *method;        /* of an HTTP request, or NULL */
 	const char *path;          /* likewise */
 	uint64_t sent, received;   /* bytes, of a call that ended */
@@ -35,14 +36,15 @@ void decisions_free(struct decisions *decisions);
  * too; a name refused at several ports is told once per port, and once per reason.
  *
  * A line: {"time": RFC 3339 in UTC, "section": "internet", "lan", "localhost" or null, "host",
- * "port": null of a look-up, "verdict": "allowed" or "refused", "spec": "app.toml:12", "--host" or
- * null; "why" and "hint" of a refusal; "method" and "path" of a request; "sent" and "received" of
- * an allowed call that is not judged request by request}. Texts that are too long end in "...". */
+ * "port": null of a look-up, "verdict": "allowed", "refused" or "failed", "spec": "app.toml:12",
+ * "--host" or null; "why" and "hint" of a refusal or a failure; "method" and "path" of a request;
+ * "sent" and "received" of an allowed call that is not judged request by request}. Texts that are
+ * too long end in "...". */
 void decisions_add(struct decisions *decisions, const struct decision *decision);
 
-/* The refusals, most counted first, at most GATE_REFUSALS_MAX; the number of them. `what` is "HOST,
- * port N: WHY". `ret_more`: how many different ones there are beyond, as far as they were counted
- * (4,096 after DECISIONS_KEPT). */
+/* The refusals and failures, most counted first, at most GATE_REFUSALS_MAX; the number of them.
+ * `what` is "HOST, port N: WHY". `ret_more`: how many different ones there are beyond, as far as
+ * they were counted (4,096 after DECISIONS_KEPT). */
 uint32_t decisions_report(const struct decisions *decisions, struct gate_refusal *out,
 			  uint32_t *ret_more);
 

@@ -38,6 +38,32 @@ static void tell_refused(struct resolver *r, const struct dns_query *query, cons
 	}
 }
 
+/* A name that is granted, and that this machine does not find either: the program's own message is
+ * the same as for a refusal, and would be taken for one. */
+static void tell_failed(struct resolver *r, const struct dns_query *query, int status)
+{
+	bool none = status == UV_EAI_NONAME || status == UV_EAI_NODATA;
+	struct verdict v;
+	char hint[HOST_MAX + 64];
+
+	if (!policy_name(r->config.policy, query->name, &v) ||
+	    !told_is_new(&r->told, query->name, query->type, uv_now(r->config.loop))) {
+		return;
+	}
+	snprintf(v.why, sizeof(v.why), "it is granted, but %s%s",
+		 none ? "outside there is no such name, or it has no address"
+		      : "could not be looked up outside: ",
+		 none ? "" : uv_strerror(status));
+	snprintf(hint, sizeof(hint), "see `getent hosts %s` outside", query->name);
+	const struct decision d = {.section = v.section,
+				   .host = query->name,
+				   .failed = true,
+				   .from = v.from,
+				   .why = v.why,
+				   .hint = hint};
+	decisions_add(r->config.decisions, &d);
+}
+
 /* Told once for as long as its answer is known: when a question about it leaves the machine. */
 static void tell_allowed(struct resolver *r, const char *name, const struct verdict *v)
 {
@@ -175,6 +201,9 @@ size_t answer_at_once(struct resolver *resolver, const struct dns_query *query, 
 size_t answer_found(struct resolver *resolver, const struct dns_query *query,
 		    const struct resolved *resolved, unsigned char *out)
 {
+	if (resolved->status != 0) {
+		tell_failed(resolver, query, resolved->status);
+	}
 	if (resolved->status == UV_EAI_NONAME || resolved->status == UV_EAI_NODATA) {
 		return dns_answer_empty(query, DNS_NXDOMAIN, out);
 	}

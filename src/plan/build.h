@@ -60,6 +60,10 @@ void build_files(struct build *b);
 /* [commands]: the folders of programs, loaders; and whether PROGRAM may run. */
 void build_commands(struct build *b);
 
+/* The note on a PROGRAM that lies, or whose interpreter or link lies, in a closed folder: with all
+ * that has to be opened for it. */
+void build_closed_program(struct build *b);
+
 /* Landlock: the same policy again, by inode. */
 void build_rights(struct build *b);
 

@@ -181,51 +181,6 @@ static void refuse_program(struct build *b, enum err_code code, const char *msg,
 	err_hint(err, "%s", hint);
 }
 
-/* The folder to open for a program in a closed place: what holds its bin folder. */
-static const char *folder_to_open(struct build *b, const char *file)
-{
-	const char *folder = path_parent(file, b->arena);
-
-	if (str_eq(path_base(folder), "bin") && !str_eq(path_parent(folder, b->arena), "/")) {
-		folder = path_parent(folder, b->arena);
-	}
-	return build_tilde(b, folder);
-}
-
-/* PROGRAM, or the interpreter it needs, lies where the sandbox cannot see it. */
-static void closed_note(struct build *b, const char *what, const char *real)
-{
-	build_note(b, &nowhere,
-		   "%s is %s, in a closed folder; to open it: read = [\"%s\"] in [files]", what,
-		   build_tilde(b, real), folder_to_open(b, real));
-}
-
-static void program_notes(struct build *b)
-{
-	const struct program_fact *p = &b->facts->program;
-	const char *name = p->at.name != NULL ? path_base(p->at.name) : "";
-
-	if (!p->found) {
-		return;
-	}
-	if (!build_is_open(b, p->at.real)) {
-		closed_note(b, name, p->at.real);
-	} else if (p->script_real != NULL && !build_is_open(b, p->script_real)) {
-		closed_note(b, path_base(p->script), p->script_real);
-	} else if (p->script_arg_real != NULL && !build_is_open(b, p->script_arg_real)) {
-		closed_note(b, p->script_arg, p->script_arg_real);
-	}
-	for (size_t i = 0; i < p->at.links.n; i++) {
-		const char *link = p->at.links.v[i].path;
-
-		if (!build_is_open(b, link) && !str_set_has(&b->links, link) &&
-		    build_is_open(b, p->at.real)) {
-			closed_note(b, name, link);
-			break;
-		}
-	}
-}
-
 /* Whether PROGRAM may run at all. What cannot be said before the start (a file without its
  * execute bit, a format nobody knows) is exec's to say. */
 static void check_program(struct build *b, const char *program)
@@ -283,5 +238,5 @@ void build_commands(struct build *b)
 		seal_program_folders(b);
 		loaders(b);
 	}
-	program_notes(b);
+	build_closed_program(b);
 }

@@ -9,6 +9,21 @@ from test_clients import repository
 from test_services import TRUST, registries
 
 SPECS = sorted((ROOT / "share/specs").glob("*.toml"))
+AGENTS = {  # its model's host, where it is on PATH, and what that leads to
+    "claude-code": ("api.anthropic.com", ".local/bin/claude", ".local/share/claude/versions/1.0"),
+    "codex": ("api.openai.com", ".npm-global/bin/codex", ".npm-global/lib/node_modules/codex/bin/codex.js"),
+    "gemini-cli": ("generativelanguage.googleapis.com", ".nvm/versions/node/v9/bin/gemini",
+                   ".nvm/versions/node/v9/lib/node_modules/gemini/gemini.js"),
+    "aider": ("api.anthropic.com", ".local/bin/aider", ".local/share/pipx/venvs/aider-chat/bin/aider"),
+}
+AGENT = """\
+#!/bin/sh
+curl -sS --max-time 10 https://ok.test/
+cat ~/.agent .env 2>/dev/null
+curl -s --max-time 10 https://other.test/
+[ -e ~/.agent ] && echo second >>made || echo first >made
+echo login >~/.agent
+"""
 QUIET = ["--no-audit", "--no-fund", "--no-update-notifier"]
 
 
@@ -32,7 +47,31 @@ def test_each_is_good(box, spec):
 
 
 def test_all_of_them_are_there():
-    assert {s.stem for s in SPECS} >= {"agent", "c", "git", "node", "python", "rust"}
+    assert {s.stem for s in SPECS} >= {"agent", "c", "git", "node", "python", "rust", *AGENTS}
+
+
+@pytest.mark.parametrize("name", AGENTS)
+def test_an_agent(example, net, name):
+    """It starts from where npm, pipx or its own installer puts it, works on the project and not on
+    its .env, reaches its model and nobody else, and finds its login again in the next run."""
+    host, program, lies = AGENTS[name]
+    box = example(name, host, "ok.test")
+    box.write(".env", "TOPSECRET\n")
+    agent = box.home / lies
+    agent.parent.mkdir(parents=True)
+    agent.write_text(AGENT)
+    agent.chmod(0o755)
+    on_path = box.home / program
+    on_path.parent.mkdir(parents=True, exist_ok=True)
+    on_path.symlink_to(agent)
+    env = {"PATH": f"{on_path.parent}:{box.env['PATH']}", **TRUST}
+    for run in ("first", "second"):
+        since = net.mark()
+        done = box.run(on_path.name, flags=["--keep-home"], env=env)
+        assert done.rc == 0 and "TOPSECRET" not in done.out + done.err, done
+        assert [line.split()[0] for line in done.lines] == ["ok"] + (["login"] if run == "second" else []), done
+        assert since.queries() == {"ok.test"} and "add \"other.test\"" in done.err, done
+    assert (box.proj / "made").read_text() == "first\nsecond\n" and not (box.home / ".agent").exists()
 
 
 def test_node(example, net, registries):

@@ -32,6 +32,26 @@ def test_nothing_refused_nothing_said(nbox):
     assert done.rc == 0 and done.err == "", done
 
 
+@pytest.mark.parametrize("name, why", [("nosuch.test", "there is no such name"),
+                                       ("servfail.test", "could not be looked up")])
+def test_a_granted_name_that_is_not_found(nbox, name, why):
+    """The client says what it says of a refused one; the run says that the sandbox did not do it."""
+    nbox.network(internet=["ok.test", name])
+    log = nbox.dir / "log"
+    done = nbox.sh(f"curl -sS http://ok.test/; curl -sS http://{name}/; curl -sS http://{name}/",
+                   flags=["--log", log])
+    assert done.out.startswith("ok GET /") and "Could not resolve" in done.err, done
+    (ours,) = lines_of_ours(done)
+    assert ours.startswith(f"lnk: failed: {name}: it is granted, but ") and why in ours, done
+    assert f"getent hosts {name}" in ours and "[internet]" not in ours, done
+    assert nbox.outside("getent", "hosts", name).rc == 2
+    told = [json.loads(line) for line in log.read_text().splitlines()]
+    told = [t for t in told if t["host"] == name]
+    assert {t["verdict"] for t in told} == {"allowed", "failed"}, told
+    assert all(t["section"] == "internet" and "app.toml:" in t["spec"] for t in told), told
+    assert all(why in t["why"] for t in told if t["verdict"] == "failed")
+
+
 def test_each_refused_thing_once_with_its_count(nbox):
     nbox.network(internet=["ok.test"])
     done = nbox.sh("for i in 1 2 3 4 5 6 7; do curl -s http://other.test/; done; curl -s http://git.test/; "

@@ -1,6 +1,10 @@
 """What the program learns of the user's environment, and tools that live in the home folder."""
 
+import json
+import re
 import stat
+
+import pytest
 
 
 def test_secrets_of_the_environment_stay_outside(box):
@@ -92,6 +96,45 @@ def test_managed_tools_are_never_swapped_in_silence(box):
     assert python.out == "python-managed\n" or python.said(r"\.local/share/uv"), python
     tool = box.run("./tool", env=env)
     assert tool.out == "node-managed\n" or tool.said(r"\.nvm"), tool
+
+
+def _link(path, to):
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.symlink_to(to)
+
+
+def _told_to_open(result):
+    """The entries of the read list that a note gives."""
+    return re.findall(r'"([^"]+)"', re.search(r"read = \[(.*?)\]", result.err)[1])
+
+
+LINKED = {  # what is on PATH: (where it lies, what the note says to open)
+    # npm's packages in a prefix of one's own, run by a node of nvm's
+    ".npm-global/bin/prog": (".npm-global/lib/node_modules/prog/bin/prog.js", ["~/.npm-global", "~/.nvm/versions/node/v9"]),
+    # an installer's
+    ".local/bin/prog": (".local/share/prog/versions/1.0/prog",
+                        ["~/.local/share/prog/versions/1.0", "~/.local/bin/prog"]),
+    # one's own: the rest of the home stays closed
+    "bin/prog": ("bin/prog-1", ["~/bin/prog-1", "~/bin/prog"]),
+}
+
+
+@pytest.mark.parametrize("on_path", LINKED)
+def test_one_note_names_all_that_a_linked_program_needs(box, on_path):
+    """Its file, the link on PATH and its interpreter, and no more; with them it runs."""
+    lies, opens = LINKED[on_path]
+    script = lies.endswith(".js")
+    _program(box.home / lies, "ran")
+    if script:
+        (box.home / lies).write_text("#!/usr/bin/env node\n")
+        _program(box.home / ".nvm/versions/node/v9/bin/node", "ran")
+    _link(box.home / on_path, box.home / lies)
+    env = {"PATH": f"{(box.home / on_path).parent}:{box.home}/.nvm/versions/node/v9/bin:{box.env['PATH']}"}
+    closed = box.run("prog", env=env)
+    assert closed.rc == 127 and _told_to_open(closed) == opens, closed
+    box.spec(f'[files]\nwrite = ["proj"]\nread = {json.dumps(opens)}\n[commands]\nallow = ["*"]\n')
+    opened = box.run("prog", env=env)
+    assert (opened.rc, opened.out, opened.err) == (0, "ran\n", ""), opened
 
 
 def test_closed_interpreter_of_a_script_is_named(box):
