@@ -87,11 +87,13 @@ def time_once(argv, cwd, env):
     return wall, used.ru_utime + used.ru_stime
 
 
-def in_turn(found, rounds, cwd, before=None):
+def in_turn(found, rounds, cwd, before=None, warm=True):
     """Times every contestant once in each round, in an order that changes. `found` is {name:
-    (argv, env, every how many rounds)}. ({name: {round: (wall, cpu)}}, {name: why it failed})"""
+    (argv, env, every how many rounds)}. ({name: {round: (wall, cpu)}}, {name: why it failed})
+
+    A round that does not count comes first, to warm up, unless there is one round alone."""
     times, failed = {name: {} for name in found}, {}
-    for number in range(-1, rounds):
+    for number in range(-1 if warm and rounds > 1 else 0, rounds):
         names = [n for n, (_, _, every) in found.items()
                  if n not in failed and (number < 0 or number % every == 0)]
         random.shuffle(names)
