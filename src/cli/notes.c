@@ -95,8 +95,7 @@ void notes_to_look_at(struct confine_result *result)
 	result->nnotes = 0;
 }
 
-/* What was refused, and what to do instead. */
-static void refused(const char *what, uint32_t count, const char *hint)
+void notes_refused(const char *what, uint32_t count, const char *hint)
 {
 	char safe[4096];
 
@@ -135,7 +134,7 @@ void notes_of_gate(const struct gate_report *report, bool died)
 		      stderr);
 	}
 	for (uint32_t i = 0; i < report->n; i++) {
-		refused(report->v[i].what, report->v[i].count, report->v[i].hint);
+		notes_refused(report->v[i].what, report->v[i].count, report->v[i].hint);
 	}
 	more_refused(report->more);
 }
@@ -148,7 +147,7 @@ void notes_of_broker(const struct broker_report *report, bool died)
 		      stderr);
 	}
 	for (uint32_t i = 0; i < report->n; i++) {
-		refused(report->v[i].what, report->v[i].count, report->v[i].hint);
+		notes_refused(report->v[i].what, report->v[i].count, report->v[i].hint);
 	}
 	more_refused(report->more);
 }

@@ -7,6 +7,7 @@
 #include "cli/flags.h"
 #include "cli/log.h"
 #include "cli/notes.h"
+#include "cli/report.h"
 #include "confine/confine.h"
 #include "confine/placeholder.h"
 #include "confine/program.h"
@@ -51,6 +52,7 @@ struct run {
 	struct machine machine;
 	struct facts facts;
 	struct plan plan;
+	struct report report;
 };
 
 static bool usage(struct run *r, const char *flag, const char *msg, const char *hint)
@@ -225,7 +227,8 @@ static bool open_log(struct run *r)
 	if (r->log == NULL || r->given[RUN_DRY_RUN]) {
 		return true;
 	}
-	if (r->net.host_mode && r->spec.value[SPEC_TOOLS_NAMES].n == 0 &&
+	if (r->net.host_mode && !r->given[RUN_REPORT] &&
+	    r->spec.value[SPEC_TOOLS_NAMES].n == 0 &&
 	    r->spec.value[SPEC_BROWSER_HOSTS].n == 0) {
 		return usage(r, "--log", "calls are not seen with the network of this machine",
 			     "leave it out, or take out network.mode and name the hosts");
@@ -380,6 +383,14 @@ static void gate_explain(struct run *r, struct err *failure)
 	}
 }
 
+/* Asked for: so told even when quiet. */
+static void tell_report(struct run *r, bool lost)
+{
+	const struct explain explain = {&r->spec, &r->facts, &r->plan, &r->arena};
+
+	notes_of_log(report_tell(&r->report, &explain, r->log_fd, lost));
+}
+
 static bool start(struct run *r, int *ret_status)
 {
 	struct confine_result result;
@@ -431,7 +442,10 @@ static bool start(struct run *r, int *ret_status)
 		.broker = broker->pid > 0 ? broker->door : -1,
 		.outside_fds = outside,
 		.noutside_fds = noutside,
+		.refused = r->given[RUN_REPORT] ? report_add : NULL,
+		.context = &r->report,
 	};
+	r->report = (struct report){.plan = &r->plan, .arena = &r->arena};
 	if (!r->given[RUN_QUIET]) {
 		notes_at_start(&r->plan, environ, &r->facts);
 	}
@@ -444,6 +458,9 @@ static bool start(struct run *r, int *ret_status)
 		*err_list_next(r->errs) = failure;
 	} else if (!r->given[RUN_QUIET]) {
 		notes_at_exit(&result);
+	}
+	if (ok && r->given[RUN_REPORT]) {
+		tell_report(r, result.trace_lost);
 	}
 	*ret_status = result.status;
 	return ok;

@@ -3,6 +3,7 @@
 #define LNK_CONFINE_CONFINE_H
 
 #include "base/err.h"
+#include "confine/tracer.h"
 #include "plan/plan.h"
 
 #include <stdbool.h>
@@ -24,6 +25,10 @@ struct confine_config {
 	int broker; /* init's end of the broker's channel, likewise; -1: no broker */
 	const int *outside_fds; /* the supervisor's own, which init closes */
 	size_t noutside_fds;
+	/* --report: called in the supervisor, during the run, for each call that the kernel refused
+	 * to the program. NULL: nothing is traced. */
+	void (*refused)(const struct tracer_refusal *refusal, void *context);
+	void *context;
 };
 
 struct confine_result {
@@ -32,6 +37,7 @@ struct confine_result {
 			      aside */
 	struct err *notes; /* what the user should look at; freed by the caller */
 	unsigned nnotes;
+	bool trace_lost; /* --report: the tracer was killed, and the program with it */
 	char left_names[CONFINE_LEFT_MAX]; /* the first of them, each ended by NUL; hostile */
 };
 

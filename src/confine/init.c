@@ -159,7 +159,7 @@ static bool set_up(struct init *in)
 
 	return stage_namespaces(in, two) && stage_files(in, two) && stage_rights(in) &&
 	       (c->door < 0 || doorway_wait(c->door, &in->err)) &&
-	       program_start(c, in->config->mask, &in->program, &in->err);
+	       program_start(c, in->config->tracer, in->config->mask, &in->program, &in->err);
 }
 
 /* Names in the home's top that the plan itself put there. */

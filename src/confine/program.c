@@ -1,13 +1,17 @@
 #include "confine/program.h"
 
+#include "base/fd.h"
 #include "base/str.h"
 #include "confine/sys.h"
+#include "confine/tracer.h"
 
 #include <errno.h>
 #include <limits.h>
+#include <sched.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <sys/stat.h>
 
 #ifndef CLOSE_RANGE_CLOEXEC
@@ -18,7 +22,9 @@
 struct attempt {
 	const struct confine_config *config;
 	const sigset_t *mask;
+	int tracer_fd;
 	volatile bool failed; /* nothing could be executed */
+	struct err untraced;  /* why it could not be traced; its code is 0 where it could */
 	int error;
 	char tried[PATH_MAX]; /* the file that `error` is about */
 };
@@ -114,16 +120,40 @@ static void __attribute__((noreturn)) child(struct attempt *a, char **shell_argv
 			fcntl(fd, F_SETFD, flags & ~FD_CLOEXEC);
 		}
 	}
+	if (a->tracer_fd >= 0 && !tracer_enter(a->tracer_fd, &a->untraced)) {
+		a->failed = true;
+		_exit(127);
+	}
 	sigprocmask(SIG_SETMASK, a->mask, NULL);
 	try_all(a, shell_argv);
 	a->failed = true;
 	_exit(127);
 }
 
-bool program_start(const struct confine_config *config, const sigset_t *mask, pid_t *ret_pid,
-		   struct err *err)
+/* As vfork(2), but the child has memory of its own: one that is traced must not be closed to
+ * tracing, as init's memory is. `a` is shared all the same. */
+static pid_t fork_traced(struct attempt *a, char **shell_argv)
 {
-	struct attempt a = {.config = config, .mask = mask};
+	struct attempt *shared = mmap(NULL, sizeof(*shared), PROT_READ | PROT_WRITE,
+				      MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+
+	if (shared == MAP_FAILED) {
+		return -1;
+	}
+	memcpy(shared, a, sizeof(*a));
+	pid_t pid = (pid_t)syscall(SYS_clone, CLONE_VFORK | SIGCHLD, 0UL, NULL, NULL, 0UL);
+	if (pid == 0) {
+		child(shared, shell_argv);
+	}
+	memcpy(a, shared, sizeof(*a));
+	munmap(shared, sizeof(*shared));
+	return pid;
+}
+
+bool program_start(const struct confine_config *config, int tracer_fd, const sigset_t *mask,
+		   pid_t *ret_pid, struct err *err)
+{
+	struct attempt a = {.config = config, .mask = mask, .tracer_fd = tracer_fd};
 	size_t argc = 1; /* argv[0] is PROGRAM, always there */
 
 	if (chdir(config->plan->cwd) < 0 && chdir(config->plan->home) < 0 && chdir("/") < 0) {
@@ -143,7 +173,7 @@ bool program_start(const struct confine_config *config, const sigset_t *mask, pi
 	for (size_t i = 1; i <= argc; i++) {
 		shell_argv[i + 1] = config->argv[i];
 	}
-	pid_t pid = vfork();
+	pid_t pid = tracer_fd < 0 ? vfork() : fork_traced(&a, shell_argv);
 	if (pid == 0) {
 		child(&a, shell_argv);
 	}
@@ -151,9 +181,14 @@ bool program_start(const struct confine_config *config, const sigset_t *mask, pi
 	if (pid < 0) {
 		return err_set(err, ERR_SETUP, errno, "cannot start the program");
 	}
+	if (a.failed && a.untraced.code != 0) {
+		*err = a.untraced;
+		return false;
+	}
 	if (a.failed) {
 		return explain(&a, err);
 	}
+	fd_close(&tracer_fd);
 	*ret_pid = pid;
 	return true;
 }

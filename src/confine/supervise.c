@@ -24,6 +24,7 @@ struct supervisor {
 	struct confine_result *result;
 	struct err *err;
 	struct warden warden;
+	struct tracer tracer;
 	int wire;
 	int pidfd;
 	int signals;
@@ -90,6 +91,11 @@ static bool start_warden(struct supervisor *s)
 	return ok;
 }
 
+static bool start_tracer(struct supervisor *s)
+{
+	return s->config->refused == NULL || tracer_start(&s->tracer, s->err);
+}
+
 static bool start_init(struct supervisor *s)
 {
 	int pair[2];
@@ -100,9 +106,11 @@ static bool start_init(struct supervisor *s)
 	s->wire = pair[0];
 	pid_t pid = namespaces_clone(s->config->plan->net.host_mode, &s->pidfd, s->err);
 	if (pid == 0) {
-		struct init_config init = {s->config, &s->warden, pair[1], &s->mask};
+		struct init_config init = {s->config, &s->warden, pair[1], s->tracer.init_fd,
+					   &s->mask};
 
 		close(pair[0]);
+		tracer_leave(&s->tracer);
 		init_main(&init);
 	}
 	close(pair[1]);
@@ -113,6 +121,7 @@ static bool start_init(struct supervisor *s)
 		close(s->config->broker);
 	}
 	warden_started_init(&s->warden);
+	tracer_started_init(&s->tracer);
 	return pid > 0;
 }
 
@@ -192,6 +201,26 @@ static void hear_init(struct supervisor *s)
 	}
 }
 
+static void hear_tracer(struct supervisor *s)
+{
+	struct tracer_refusal refusal;
+
+	if (tracer_read(&s->tracer, &refusal)) {
+		s->config->refused(&refusal, s->config->context);
+	} else {
+		tracer_close(&s->tracer); /* the program has ended, or will: init tells */
+	}
+}
+
+/* What it had to say before the end of the program is all there by now. */
+static void end_tracer(struct supervisor *s)
+{
+	while (s->ok && s->tracer.fd >= 0) {
+		hear_tracer(s);
+	}
+	tracer_close(&s->tracer);
+}
+
 static void forward_signals(struct supervisor *s)
 {
 	struct signalfd_siginfo si;
@@ -212,9 +241,11 @@ static void supervise(struct supervisor *s)
 		{.fd = s->wire, .events = POLLIN},
 		{.fd = s->warden.fd, .events = POLLIN},
 		{.fd = s->signals, .events = POLLIN},
+		{.fd = s->tracer.fd, .events = POLLIN},
 	};
 
 	while (!s->over) {
+		fds[3].fd = s->tracer.fd;
 		if (poll(fds, ARRAY_LEN(fds), -1) < 0) {
 			continue;
 		}
@@ -227,6 +258,9 @@ static void supervise(struct supervisor *s)
 		}
 		if (fds[0].revents != 0 && !s->over) {
 			hear_init(s);
+		}
+		if (fds[3].revents != 0 && !s->over) {
+			hear_tracer(s);
 		}
 	}
 }
@@ -275,18 +309,21 @@ bool confine_run(const struct confine_config *config, struct confine_result *ret
 		.result = &result,
 		.err = &failure,
 		.warden = {.pid = -1, .fd = -1, .init_fd = -1, .run_fd = -1},
+		.tracer = {-1, -1, -1},
 		.wire = -1,
 		.pidfd = -1,
 		.signals = -1,
 	};
 
 	s.terminal = find_terminal(&s.modes);
-	if (watch_signals(&s) && start_warden(&s) && start_init(&s)) {
+	if (watch_signals(&s) && start_warden(&s) && start_tracer(&s) && start_init(&s)) {
 		ignore_stops();
 		supervise(&s);
 	}
 	warden_over(&s.warden);
+	end_tracer(&s);
 	reap_init(&s);
+	result.trace_lost = !tracer_finish(&s.tracer);
 	warden_finish(&s.warden);
 	take_terminal(&s);
 	fd_close(&s.wire);
