@@ -14,6 +14,7 @@ static const struct command sandbox_commands[] = {
 	{"run", cli_run},
 	{"spec", cli_spec},
 	{"tool", cli_tool},
+	{"why", cli_why},
 	{"doctor", cli_doctor},
 };
 

@@ -132,6 +132,27 @@ static void help_spec(void)
 	puts("\nMore: lnk-sandbox-spec(1), lnk-sandbox-spec(5)");
 }
 
+static void help_why(void)
+{
+	print_text("Sets up a sandbox of the spec, tries the thing in it, and prints yes or no, the "
+		   "line of the spec that decides, and for a no the line to add. Nothing is "
+		   "changed, no program gets to do anything, and no call leaves the machine but "
+		   "the look-up of a name that is granted. Exit status: 0 yes, 1 no, 125 lnk "
+		   "itself failed.\n");
+	puts("  read PATH          open a file, list a folder\n"
+	     "  write PATH         write a file; make one, where there is none\n"
+	     "  run PROGRAM        start a program, by name or path\n"
+	     "  call HOST[:PORT]   call a host; an address with https:// or http:// too\n\n"
+	     "Flags:");
+	print_flags(FLAGS_OF_WHY);
+	puts("\nGrants, each a key of a spec; those marked + may be repeated:");
+	print_flags(FLAGS_OF_KEYS);
+	puts("\nExamples:\n"
+	     "  lnk sandbox why --spec app.toml read ~/.gitconfig\n"
+	     "  lnk sandbox why --spec app.toml call github.com:22\n"
+	     "\nMore: lnk-sandbox-why(1), lnk-sandbox-spec(5)");
+}
+
 static void help_tool(void)
 {
 	puts("  lnk sandbox tool add NAME [FLAG...]\n"
@@ -181,6 +202,7 @@ static const struct {
 } pages[] = {
 	{"run", help_run},
 	{"spec", help_spec},
+	{"why", help_why},
 	{"tool", help_tool},
 	{"doctor", help_doctor},
 	{"completion", help_completion},

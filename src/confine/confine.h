@@ -4,6 +4,7 @@
 
 #include "base/err.h"
 #include "confine/tracer.h"
+#include "confine/trial.h"
 #include "plan/plan.h"
 
 #include <stdbool.h>
@@ -29,6 +30,9 @@ struct confine_config {
 	 * to the program. NULL: nothing is traced. */
 	void (*refused)(const struct tracer_refusal *refusal, void *context);
 	void *context;
+	/* `lnk sandbox why`: tried in place of the program. Its status is the result's; of a RUN
+	 * that went well it is that of a killed process. NULL: the program is run. */
+	const struct trial *trial;
 };
 
 struct confine_result {

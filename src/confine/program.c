@@ -125,6 +125,11 @@ static void __attribute__((noreturn)) child(struct attempt *a, char **shell_argv
 		_exit(127);
 	}
 	sigprocmask(SIG_SETMASK, a->mask, NULL);
+	if (a->config->trial != NULL && !trial_close()) {
+		a->error = errno;
+		a->failed = true;
+		_exit(127);
+	}
 	try_all(a, shell_argv);
 	a->failed = true;
 	_exit(127);
@@ -150,6 +155,17 @@ static pid_t fork_traced(struct attempt *a, char **shell_argv)
 	return pid;
 }
 
+static bool start_trial(const struct trial *trial, const sigset_t *mask, pid_t *ret_pid,
+			struct err *err)
+{
+	*ret_pid = fork();
+	if (*ret_pid == 0) {
+		sigprocmask(SIG_SETMASK, mask, NULL);
+		trial_try(trial);
+	}
+	return *ret_pid > 0 || err_set(err, ERR_SETUP, errno, "cannot start the trial");
+}
+
 bool program_start(const struct confine_config *config, int tracer_fd, const sigset_t *mask,
 		   pid_t *ret_pid, struct err *err)
 {
@@ -161,6 +177,9 @@ bool program_start(const struct confine_config *config, int tracer_fd, const sig
 	}
 	if (sys_close_range(3, ~0U, CLOSE_RANGE_CLOEXEC) < 0) {
 		return err_set(err, ERR_SETUP, errno, "cannot close inherited descriptors");
+	}
+	if (config->trial != NULL && config->trial->kind != TRIAL_RUN) {
+		return start_trial(config->trial, mask, ret_pid, err);
 	}
 	while (config->argv[argc] != NULL) {
 		argc++;
@@ -187,6 +206,9 @@ bool program_start(const struct confine_config *config, int tracer_fd, const sig
 	}
 	if (a.failed) {
 		return explain(&a, err);
+	}
+	if (config->trial != NULL) {
+		kill(pid, SIGKILL);
 	}
 	fd_close(&tracer_fd);
 	*ret_pid = pid;

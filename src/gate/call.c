@@ -218,6 +218,11 @@ static void call_judged(struct call *call, const struct verdict *verdict)
 	call->how = verdict->how;
 	call->section = verdict->section;
 	call->from = verdict->from;
+	if (call->gate->ask && verdict->how != GATE_REFUSED) {
+		call_tell(call, NULL, NULL, NULL, NULL);
+		call_end(call, false);
+		return;
+	}
 	switch (verdict->how) {
 	case GATE_REFUSED:
 		call_refuse(call, verdict);

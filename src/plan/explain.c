@@ -272,6 +272,13 @@ static const struct origin *listing(const struct explain *e, const struct path_i
 	return NULL;
 }
 
+bool explain_lists(const struct explain *e, const char *real)
+{
+	const struct path_info at = {.name = real, .real = real};
+
+	return listing(e, &at) != NULL;
+}
+
 static void explain_open(const struct explain *e, enum explain_access access,
 			 const struct path_info *at, struct explained *x)
 {

@@ -26,6 +26,9 @@ struct explained {
 void explain_path(const struct explain *e, enum explain_access access, bool allowed,
 		  const char *path, struct explained *ret_explained);
 
+/* True when [commands] allow lists the program file, absolute and resolved. */
+bool explain_lists(const struct explain *e, const char *real);
+
 /* "app.toml:5: add "x" to [files] read", or `add --read x` where flags are the spec: how `value`
  * (a string; of ports a number) gets into a key. In the arena. */
 const char *explain_add(const struct explain *e, enum spec_key key, const char *value);
