@@ -51,3 +51,27 @@ as_test_user() {
 		"$@"
 	fi
 }
+
+# Where the ordinary user works: here, or on a copy that it can read, ~/NAME. Further words are folders
+# that the copy has besides, such as bench/node_modules.
+stage() {
+	local name=$1
+	shift
+	if ! is_root; then
+		echo "$root"
+		return
+	fi
+	local home copy more
+	home=$(getent passwd lnk-test | cut -d: -f6)
+	copy=$home/$name
+	rm -rf "$copy"
+	mkdir -p "$copy"
+	(cd "$root" && tar -cf - --exclude=./.git --exclude='*.o' --exclude='*.a' \
+		--exclude=./bench/node_modules --exclude=./build/results .) | tar -xf - -C "$copy"
+	for more in "$@"; do
+		mkdir -p "$copy/$more"
+		(cd "$root/$more" && tar -cf - .) | tar -xf - -C "$copy/$more"
+	done
+	chown -R lnk-test: "$copy"
+	echo "$copy"
+}

@@ -7,6 +7,7 @@
 #include "base/pass.h"
 #include "base/str.h"
 #include "broker/spawn.h"
+#include "plan/plan.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -20,6 +21,8 @@
 
 /* Taken in one round, so that calls that end are noticed however many come. */
 #define ROUND 32
+/* Descriptors of the broker's own that it waits for. */
+#define HEARD 4
 /* Where the system is short of something, before it is asked again. */
 #define SHORT_MS 20
 /* For calls to end by themselves, tools and all, before they are killed. */
@@ -87,6 +90,14 @@ static bool set_up(struct broker *b, pid_t parent)
 	if (!null_descriptors(b) || !stand_alone(b, parent)) {
 		return false;
 	}
+	b->listeners = calloc(b->config->ntools + 1, sizeof(*b->listeners));
+	b->heard = calloc(HEARD + READY_MAX + b->config->ntools + 1, sizeof(*b->heard));
+	if (b->listeners == NULL || b->heard == NULL) {
+		return false;
+	}
+	for (size_t i = 0; i <= b->config->ntools; i++) {
+		b->listeners[i] = -1;
+	}
 	b->decided = decided_new(b->config, b->log);
 	b->turn = ask_turn_make();
 	return b->decided != NULL && b->turn >= 0 &&
@@ -95,30 +106,59 @@ static bool set_up(struct broker *b, pid_t parent)
 
 /* --- calls -------------------------------------------------------------------------------- */
 
+/* Whose socket it is that listens at `path`; NULL: nobody's. */
+static int *listener_of(struct broker *b, const char *path)
+{
+	const struct broker_config *config = b->config;
+
+	if (str_eq(path, PLAN_BROKER)) {
+		return &b->listeners[config->ntools];
+	}
+	for (size_t i = 0; i < config->ntools && str_starts(path, PLAN_CALLS "/"); i++) {
+		if (str_eq(path + sizeof(PLAN_CALLS), config->tools[i].tool->name)) {
+			return &b->listeners[i];
+		}
+	}
+	return NULL;
+}
+
 static void take_listener(struct broker *b)
 {
-	char hello[16];
+	char path[sizeof(PLAN_CALLS) + 1 + TOOL_NAME_MAX];
 	size_t n = 0;
 	int fd = -1;
+	ssize_t len = pass_receive(b->door, path, sizeof(path) - 1, &fd, 1, &n);
 
-	if (pass_receive(b->door, hello, sizeof(hello), &fd, 1, &n) > 0 && n == 1) {
-		b->listener = fd;
-		fcntl(fd, F_SETFL, fcntl(fd, F_GETFL) | O_NONBLOCK);
+	if (len <= 0 || n != 1) {
+		/* Those were all. Without any, the run does not start, and control closes. */
+		fd_close(&b->door);
+		return;
 	}
-	/* Without one, the run does not start, and control closes. */
-	fd_close(&b->door);
+	path[len] = '\0';
+	int *at = listener_of(b, path);
+	if (at == NULL || *at >= 0) {
+		close(fd);
+		return;
+	}
+	*at = fd;
+	fcntl(fd, F_SETFL, fcntl(fd, F_GETFL) | O_NONBLOCK);
 }
 
 static void take_call(struct broker *b, int client)
 {
-	if (b->ncalls == BROKER_CALLS_MAX) {
+	struct waiting nobody = {.pid = 0, .told = -1};
+
+	if (b->ncalls >= BROKER_CALLS_MAX) {
 		handler_send(client, FRAME_ERROR, 126, 0, "1,000 calls are going on already");
 		return;
 	}
 	pid_t pid = fork();
 	if (pid == 0) {
 		spawn_die_with(b->self);
-		handler_main(b, client);
+		ready_end(b);
+		handler_leave(b, -1);
+		handler_serve(b, client, &nobody);
+		_exit(EXIT_SUCCESS);
 	}
 	if (pid < 0) {
 		handler_send(client, FRAME_ERROR, 126, 0, "no more processes can be started");
@@ -127,10 +167,10 @@ static void take_call(struct broker *b, int client)
 	b->calls[b->ncalls++] = pid;
 }
 
-static void accept_calls(struct broker *b)
+static void accept_calls(struct broker *b, int listener)
 {
 	for (int i = 0; i < ROUND; i++) {
-		int client = accept4(b->listener, NULL, NULL, SOCK_CLOEXEC);
+		int client = accept4(listener, NULL, NULL, SOCK_CLOEXEC);
 
 		if (client < 0 && (errno == EINTR || errno == ECONNABORTED)) {
 			continue;
@@ -151,6 +191,9 @@ static void reap(struct broker *b)
 	pid_t pid;
 
 	while ((pid = waitpid(-1, NULL, WNOHANG)) > 0) {
+		if (ready_ended(b, pid)) {
+			continue;
+		}
 		for (size_t i = 0; i < b->ncalls; i++) {
 			if (b->calls[i] == pid) {
 				b->calls[i] = b->calls[--b->ncalls];
@@ -168,6 +211,9 @@ static bool take_decision(struct broker *b)
 
 	if (n == (ssize_t)sizeof(d)) {
 		decided_add(b->decided, &d);
+		if (d.section == DECISION_TOOLS && d.allowed != 0) {
+			ready_want(b, d.grant - 1);
+		}
 	}
 	return n > 0;
 }
@@ -191,7 +237,11 @@ static void end_calls(struct broker *b)
 {
 	long until = clock_now_ms() + END_MS;
 
-	fd_close(&b->listener);
+	b->over = true;
+	for (size_t i = 0; i <= b->config->ntools; i++) {
+		fd_close(&b->listeners[i]);
+	}
+	ready_end(b);
 	for (size_t i = 0; i < b->ncalls; i++) {
 		kill(b->calls[i], SIGTERM);
 	}
@@ -240,17 +290,56 @@ static bool take_order(const struct broker *b)
 	       kind == BROKER_END;
 }
 
+/* What to wait for: control, signals, decisions, door; the waiting ones; the listeners. */
+static size_t hear(struct broker *b)
+{
+	struct pollfd *fds = b->heard;
+	const int own[HEARD] = {b->control, b->signals, b->told[0], b->door};
+	size_t n = 0;
+
+	for (size_t i = 0; i < HEARD; i++) {
+		fds[n++].fd = own[i];
+	}
+	for (size_t i = 0; i < READY_MAX; i++) {
+		fds[n++].fd = b->ready[i].pid > 0 ? b->ready[i].told : -1;
+	}
+	for (size_t i = 0; i <= b->config->ntools; i++) {
+		fds[n++].fd = i < b->config->ntools && ready_waits(b, i) ? -1 : b->listeners[i];
+	}
+	for (size_t i = 0; i < n; i++) {
+		fds[i].events = POLLIN;
+		fds[i].revents = 0;
+	}
+	return n;
+}
+
+/* Calls, after the waiting ones that have one: whose calls come here depends on them. */
+static void take_calls(struct broker *b)
+{
+	const struct pollfd *ready = b->heard + HEARD;
+	const struct pollfd *listeners = ready + READY_MAX;
+
+	for (size_t i = 0; i < READY_MAX; i++) {
+		/* Of those that have not changed since. */
+		if (ready[i].revents != 0 && ready[i].fd == b->ready[i].told) {
+			ready_hear(b, &b->ready[i]);
+		}
+	}
+	for (size_t i = 0; i <= b->config->ntools; i++) {
+		if (listeners[i].revents != 0 && listeners[i].fd >= 0 &&
+		    !(i < b->config->ntools && ready_waits(b, i))) {
+			accept_calls(b, listeners[i].fd);
+		}
+	}
+}
+
 /* Until the run is over. True: the report is wanted. */
 static bool serve(struct broker *b)
 {
-	for (;;) {
-		struct pollfd fds[] = {
-			{.fd = b->control, .events = POLLIN},  {.fd = b->signals, .events = POLLIN},
-			{.fd = b->told[0], .events = POLLIN},  {.fd = b->door, .events = POLLIN},
-			{.fd = b->listener, .events = POLLIN},
-		};
+	const struct pollfd *fds = b->heard;
 
-		if (poll(fds, ARRAY_LEN(fds), -1) < 0) {
+	for (;;) {
+		if (poll(b->heard, hear(b), -1) < 0) {
 			continue;
 		}
 		if (fds[0].revents != 0) {
@@ -264,9 +353,7 @@ static bool serve(struct broker *b)
 		if (fds[3].revents != 0) {
 			take_listener(b);
 		}
-		if (fds[4].revents != 0) {
-			accept_calls(b);
-		}
+		take_calls(b);
 	}
 }
 
@@ -277,7 +364,6 @@ int broker_main(const struct broker_config *config, int control, int door, pid_t
 	b = (struct broker){.config = config,
 			    .control = control,
 			    .door = door,
-			    .listener = -1,
 			    .signals = -1,
 			    .told = {-1, -1},
 			    .turn = -1,

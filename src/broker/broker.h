@@ -34,6 +34,9 @@ struct broker_call {
 	const char *cwd;   /* absolute, as the sandbox names it; hostile */
 	char *const *argv; /* argv[0] is the tool's name; the rest is hostile; NULL-terminated */
 	int argc;
+	int over; /* run_tool may write its status, an int, here, as soon as nothing of it runs any
+		     more, and clean up afterwards. What waits (run_late) writes one byte more once
+		     it can take another call. One message each */
 };
 
 struct broker_config {
@@ -59,6 +62,18 @@ struct broker_config {
 	 * be run, and err says why. When that process is killed, the tool must end. */
 	bool (*run_tool)(const struct broker_call *call, void *context, int *ret_status,
 			 struct err *err);
+	/* The same in steps, so that what takes long is done before the call; NULL: not to be had.
+	 * prepare comes first, in the process that waits; run_late in one that it forks: run_tool,
+	 * but it waits for what call_late sends into the other end of the SOCK_SEQPACKET pair
+	 * `late`, and joins `group`. call_late is of the process that waits; false: this call
+	 * cannot come that way. When `state` of a tool has changed meanwhile, the prepared one is
+	 * of no use. */
+	bool (*prepare)(const struct tool *tool, void *context);
+	bool (*run_late)(const struct tool *tool, void *context, int late, int over,
+			 int *ret_status, struct err *err);
+	bool (*call_late)(const struct broker_call *call, void *context, int late, const int fds[3],
+			  pid_t group);
+	uint64_t (*state)(const struct tool *tool, void *context);
 	void *context;
 
 	ask_hold *hold; /* see ask.h; with `context`, in the call's process; may be NULL */
@@ -87,8 +102,9 @@ struct broker_client {
 	pid_t pid;   /* 0: none was started */
 	int pidfd;   /* readable when the broker has ended */
 	int control; /* when it closes, the broker ends all calls and itself */
-	int door;    /* init's end: over it init sends the listening socket (one message of any one
-			byte with one descriptor); closed by broker_started_init */
+	int door;    /* init's end: over it init sends the listening sockets, each in one message
+			with its path (PLAN_BROKER, or a tool's in PLAN_CALLS), and then closes it;
+			closed by broker_started_init */
 };
 
 /* Forks the broker. It leaves the group, not the session, so that tools keep the terminal, and ends

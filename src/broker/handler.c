@@ -165,7 +165,8 @@ static void read_request(struct handler *h)
 	}
 	h->kind = head.kind;
 	check_descriptors(h);
-	if (head.length > BROKER_LARGE && !take_large(h->broker)) {
+	h->large = head.length > BROKER_LARGE;
+	if (h->large && !take_large(h->broker)) {
 		refuse_broken(h, "too many calls with long arguments are going on");
 	}
 	h->payload = malloc(head.length);
@@ -181,7 +182,6 @@ static void read_request(struct handler *h)
 static void read_arguments(struct handler *h)
 {
 	const char **argv = calloc(h->request.nargs + 2, sizeof(*argv));
-
 	if (argv == NULL) {
 		refuse_broken(h, "there is no memory for it");
 	}
@@ -205,7 +205,7 @@ static const struct broker_tool *find_tool(const struct broker_config *config, c
 	return NULL;
 }
 
-static void __attribute__((noreturn)) serve_tool(struct handler *h)
+static void serve_tool(struct handler *h, struct waiting *waiting)
 {
 	const struct broker_config *config = h->broker->config;
 	const struct broker_tool *granted = find_tool(config, h->request.name);
@@ -224,7 +224,7 @@ static void __attribute__((noreturn)) serve_tool(struct handler *h)
 	if (!config->judge(&call, config->context, &refusal)) {
 		refuse(h, EXIT_REFUSED, refusal.why, refusal.hint);
 	}
-	tool_serve(h, &call);
+	tool_serve(h, &call, waiting);
 }
 
 /* --- a page ------------------------------------------------------------------------------- */
@@ -334,14 +334,16 @@ static void __attribute__((noreturn)) serve_page(struct handler *h)
 	_exit(EXIT_SUCCESS);
 }
 
-void handler_main(struct broker *broker, int client)
+void handler_leave(struct broker *broker, int keep)
 {
-	struct handler h = {.broker = broker, .client = client, .fds = {-1, -1, -1}};
-	struct ucred peer = {.pid = 0};
-	socklen_t len = sizeof(peer);
 	sigset_t none;
 
-	fd_close(&broker->listener);
+	for (size_t i = 0; i <= broker->config->ntools; i++) {
+		if (broker->listeners[i] != keep) {
+			fd_close(&broker->listeners[i]);
+		}
+	}
+
 	fd_close(&broker->control);
 	fd_close(&broker->door);
 	fd_close(&broker->signals);
@@ -349,6 +351,14 @@ void handler_main(struct broker *broker, int client)
 	/* Nothing is held yet that an end at any moment could harm. */
 	sigemptyset(&none);
 	sigprocmask(SIG_SETMASK, &none, NULL);
+}
+
+void handler_serve(struct broker *broker, int client, struct waiting *waiting)
+{
+	struct handler h = {.broker = broker, .client = client, .fds = {-1, -1, -1}};
+	struct ucred peer = {.pid = 0};
+	socklen_t len = sizeof(peer);
+
 	if (getsockopt(client, SOL_SOCKET, SO_PEERCRED, &peer, &len) == 0) {
 		h.peer = peer.pid;
 	}
@@ -357,5 +367,10 @@ void handler_main(struct broker *broker, int client)
 	if (h.kind == FRAME_BROWSE) {
 		serve_page(&h);
 	}
-	serve_tool(&h);
+	serve_tool(&h, waiting);
+	if (h.large) {
+		_exit(EXIT_SUCCESS);
+	}
+	free(h.payload);
+	free(h.argv);
 }

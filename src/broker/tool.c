@@ -38,10 +38,15 @@ static const int passed[] = {SIGHUP,  SIGINT,  SIGQUIT, SIGTERM, SIGUSR1,
 
 struct running {
 	struct handler *h;
+	struct waiting *waiting; /* the tool runs there; NULL: in a sandbox of its own */
 	pid_t pid;
-	bool joined;        /* in the shim's group */
-	int signals;        /* SIGCHLD, SIGTERM */
-	int failed;         /* why it could not be run: a struct err, whole, or nothing */
+	bool joined; /* in the shim's group */
+	int signals; /* SIGCHLD, SIGTERM */
+	int failed;  /* from its process: its status, or a struct err: why it was not run */
+	bool why;    /* that has come, and is `err` */
+	bool told;   /* the shim has its status */
+	bool again;  /* its process waits for another call */
+	struct err err;
 	uint32_t continued; /* SIGCONTs that the shim has sent */
 	long kill_at;       /* the shim is gone; 0: it is not */
 	size_t got;         /* bytes of `in` */
@@ -79,6 +84,16 @@ static void restore_signals(const struct broker *b)
 	sigprocmask(SIG_SETMASK, &b->mask, NULL);
 }
 
+/* Tells how it went, and ends. */
+static _Noreturn void end_tool(bool ran, int status, const struct err *err, int failed)
+{
+	if (ran) {
+		_exit(status);
+	}
+	(void)!write(failed, err, sizeof(*err));
+	_exit(EXIT_REFUSED);
+}
+
 static _Noreturn void become_tool(struct handler *h, const struct broker_call *call, pid_t parent,
 				  pid_t group, int failed)
 {
@@ -99,16 +114,34 @@ static _Noreturn void become_tool(struct handler *h, const struct broker_call *c
 	fd_close(&b->turn);
 	fd_close(&b->terminal);
 	restore_signals(b);
-	if (b->config->run_tool(call, b->config->context, &status, &err)) {
-		_exit(status);
-	}
-	(void)!write(failed, &err, sizeof(err));
-	_exit(EXIT_REFUSED);
+	struct broker_call own = *call;
+
+	own.over = failed;
+	bool ran = b->config->run_tool(&own, b->config->context, &status, &err);
+	end_tool(ran, status, &err, failed);
+}
+
+/* Its descriptors 0 to 2 come with the call; until then they are the broker's. */
+static _Noreturn void wait_for_call(struct broker *b, const struct tool *tool, pid_t parent,
+				    int late, int failed)
+{
+	struct err err;
+	int status = 0;
+
+	spawn_die_with(parent);
+	fd_close(&b->told[1]);
+	fd_close(&b->turn);
+	fd_close(&b->terminal);
+	handler_leave(b, -1);
+	restore_signals(b);
+	bool ran = b->config->run_late(tool, b->config->context, late, failed, &status, &err);
+	end_tool(ran, status, &err, failed);
 }
 
 /* --- starting ------------------------------------------------------------------------------ */
 
-static void watch(struct running *r)
+/* A signalfd of what a process with a tool hears, or -1. */
+static int watch(void)
 {
 	sigset_t set;
 
@@ -116,9 +149,70 @@ static void watch(struct running *r)
 	sigaddset(&set, SIGCHLD);
 	sigaddset(&set, SIGTERM);
 	sigprocmask(SIG_BLOCK, &set, NULL);
-	r->signals = signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK);
 	/* What the tool leaves behind becomes ours. */
 	prctl(PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0);
+	return signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK);
+}
+
+bool tool_prepare(struct broker *broker, const struct tool *tool, int told,
+		  struct waiting *ret_waiting)
+{
+	const struct broker_config *config = broker->config;
+	uint64_t state = config->state(tool, config->context);
+	pid_t self = getpid();
+	int late[2], failed[2];
+	int signals = watch();
+
+	if (!config->prepare(tool, config->context) || signals < 0 ||
+	    socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, late) < 0 ||
+	    pipe2(failed, O_CLOEXEC | O_NONBLOCK | O_DIRECT) < 0) {
+		return false;
+	}
+	pid_t pid = fork();
+	if (pid == 0) {
+		close(late[0]);
+		close(failed[0]);
+		close(signals);
+		close(told);
+		wait_for_call(broker, tool, self, late[1], failed[1]);
+	}
+	close(late[1]);
+	close(failed[1]);
+	*ret_waiting = (struct waiting){.pid = pid,
+					.tool = tool,
+					.state = state,
+					.late = late[0],
+					.failed = failed[0],
+					.signals = signals,
+					.told = told};
+	return pid > 0;
+}
+
+/* In the sandbox that waits. False: it is of no use, and ends by itself. */
+static bool start_waiting(struct running *r, const struct broker_call *call,
+			  struct waiting *waiting)
+{
+	const struct broker_config *config = r->h->broker->config;
+	pid_t group = shim_group(r->h);
+	/* A shim with a terminal of its own needs a tool of another session. */
+	bool ok = group > 0 && call->tool == waiting->tool &&
+		  config->state(call->tool, config->context) == waiting->state &&
+		  setpgid(waiting->pid, group) == 0 &&
+		  config->call_late(call, config->context, waiting->late, r->h->fds, group);
+
+	if (!ok) {
+		fd_close(&waiting->late);
+		fd_close(&waiting->told);
+		return false;
+	}
+	r->pid = waiting->pid;
+	r->waiting = waiting;
+	r->joined = true;
+	r->failed = waiting->failed;
+	for (size_t i = 0; i < FRAME_FDS; i++) {
+		fd_close(&r->h->fds[i]);
+	}
+	return true;
 }
 
 static bool start(struct running *r, const struct broker_call *call)
@@ -131,7 +225,7 @@ static bool start(struct running *r, const struct broker_call *call)
 	if (group <= 0) {
 		setsid();
 	}
-	if (r->signals < 0 || pipe2(failed, O_CLOEXEC | O_NONBLOCK) < 0) {
+	if (r->signals < 0 || pipe2(failed, O_CLOEXEC | O_NONBLOCK | O_DIRECT) < 0) {
 		return false;
 	}
 	r->pid = fork();
@@ -278,27 +372,62 @@ static void sweep(const struct running *r)
 	}
 }
 
+/* The tool and all that it started are gone; its sandbox may still be there. */
+static void tell(struct running *r, int status, int number)
+{
+	struct handler *h = r->h;
+
+	h->decision.allowed = 1;
+	h->decision.status = number != 0 ? -number : status;
+	handler_send(h->client, FRAME_EXIT, (uint32_t)status, (uint32_t)number, NULL);
+	handler_tell(h);
+	fd_close(&h->client);
+	r->told = true;
+}
+
+/* Its own process says that it is over, or why it could not be run. */
+static void hear_tool(struct running *r)
+{
+	int status;
+	ssize_t n = read(r->failed, &r->err, sizeof(r->err));
+
+	r->why = n == (ssize_t)sizeof(r->err);
+	r->again = n == 1;
+	if (n == (ssize_t)sizeof(status)) {
+		memcpy(&status, &r->err, sizeof(status));
+		tell(r, status & 0xff, 0);
+	} else if (n != 1) {
+		/* At its end. */
+		fd_close(&r->failed);
+	}
+}
+
 static _Noreturn void ended(struct running *r, int wait_status)
 {
 	struct handler *h = r->h;
-	struct err err;
 	int number = WIFSIGNALED(wait_status) ? WTERMSIG(wait_status) : 0;
 	int status = WIFEXITED(wait_status) ? WEXITSTATUS(wait_status) : 0;
 
 	if (!r->joined) {
 		kill(-r->pid, SIGKILL);
 	}
-	sweep(r);
-	if (read(r->failed, &err, sizeof(err)) == (ssize_t)sizeof(err)) {
-		err.msg[sizeof(err.msg) - 1] = '\0';
-		err.hint[sizeof(err.hint) - 1] = '\0';
-		handler_why(h, err.msg, err.hint);
-		handler_refuse(h, err.code == ERR_NOT_FOUND ? EXIT_NOT_FOUND : EXIT_REFUSED);
+	if (r->failed >= 0 && !r->told) {
+		hear_tool(r);
 	}
-	h->decision.allowed = 1;
-	h->decision.status = number != 0 ? -number : status;
-	handler_tell(h);
-	handler_send(h->client, FRAME_EXIT, (uint32_t)status, (uint32_t)number, NULL);
+	if (r->waiting != NULL) {
+		fd_close(&r->waiting->told);
+	}
+	sweep(r);
+	if (r->told) {
+		_exit(EXIT_SUCCESS);
+	}
+	if (r->why) {
+		r->err.msg[sizeof(r->err.msg) - 1] = '\0';
+		r->err.hint[sizeof(r->err.hint) - 1] = '\0';
+		handler_why(h, r->err.msg, r->err.hint);
+		handler_refuse(h, r->err.code == ERR_NOT_FOUND ? EXIT_NOT_FOUND : EXIT_REFUSED);
+	}
+	tell(r, status, number);
 	_exit(EXIT_SUCCESS);
 }
 
@@ -332,12 +461,12 @@ static void take_signals(struct running *r)
 	reap(r);
 }
 
-void tool_serve(struct handler *h, const struct broker_call *call)
+void tool_serve(struct handler *h, const struct broker_call *call, struct waiting *waiting)
 {
 	struct running r = {.h = h, .failed = -1};
 
-	watch(&r);
-	if (!start(&r, call)) {
+	r.signals = waiting->pid > 0 ? waiting->signals : watch();
+	if ((waiting->pid == 0 || !start_waiting(&r, call, waiting)) && !start(&r, call)) {
 		handler_why(h, "no more processes can be started", NULL);
 		handler_refuse(h, EXIT_REFUSED);
 	}
@@ -346,6 +475,7 @@ void tool_serve(struct handler *h, const struct broker_call *call)
 			{.fd = r.signals, .events = POLLIN},
 			/* Once it is gone there is nothing to hear. */
 			{.fd = r.kill_at == 0 ? h->client : -1, .events = POLLIN},
+			{.fd = r.failed, .events = POLLIN},
 		};
 		long left = r.kill_at == 0 ? -1 : r.kill_at - clock_now_ms();
 		int wait = r.kill_at == 0 ? -1 : left > 0 ? (int)left : 0;
@@ -353,10 +483,16 @@ void tool_serve(struct handler *h, const struct broker_call *call)
 		if (poll(fds, ARRAY_LEN(fds), wait) < 0) {
 			continue;
 		}
+		if (fds[2].revents != 0) {
+			hear_tool(&r);
+		}
+		if (r.told && r.again) {
+			return;
+		}
 		if (fds[0].revents != 0) {
 			take_signals(&r);
 		}
-		if (fds[1].revents != 0) {
+		if (fds[1].revents != 0 && h->client >= 0) {
 			hear(&r);
 		}
 		if (r.kill_at != 0 && clock_now_ms() >= r.kill_at) {

@@ -37,10 +37,10 @@ static bool find_shim(struct arena *arena, const char **ret_shim, struct err *er
 	return err_hint(err, "install lnk as a whole, by `sudo script/install`");
 }
 
-static void add_shim(struct brokers *b, const char *name, const struct origin *from,
+static void add_shim(struct brokers *b, const char *name, bool tool, const struct origin *from,
 		     struct arena *arena)
 {
-	const struct plan_shim shim = {name, *from};
+	const struct plan_shim shim = {name, *from, tool};
 
 	for (size_t i = 0; i < b->shims.n; i++) {
 		if (str_eq(b->shims.v[i].name, name)) {
@@ -61,7 +61,7 @@ static void read_tools(const struct spec *spec, struct arena *arena, struct brok
 			const struct broker_tool granted = {tool, names->v[i].from};
 
 			ARENA_PUSH(arena, &b->granted, granted);
-			add_shim(b, tool->name, &names->v[i].from, arena);
+			add_shim(b, tool->name, true, &names->v[i].from, arena);
 		}
 	}
 }
@@ -77,7 +77,7 @@ static void read_browser(const struct spec *spec, struct arena *arena, struct br
 	}
 	b->browser = hosts->n > 0;
 	for (size_t i = 0; b->browser && i < ARRAY_LEN(browsers); i++) {
-		add_shim(b, browsers[i], &hosts->v[0].from, arena);
+		add_shim(b, browsers[i], false, &hosts->v[0].from, arena);
 	}
 }
 
@@ -133,10 +133,53 @@ static bool judge(const struct broker_call *call, void *context, struct tool_ref
 	return false;
 }
 
+static void over(int status, void *context)
+{
+	(void)!write(*(int *)context, &status, sizeof(status));
+}
+
+static void again(void *context)
+{
+	const char waits = 'w';
+
+	(void)!write(*(int *)context, &waits, sizeof(waits));
+}
+
 static bool run_tool(const struct broker_call *call, void *context, int *ret_status,
 		     struct err *err)
 {
-	return toolrun(context, call->tool, call->argv, call->cwd, ret_status, err);
+	int fd = call->over;
+	const struct toolrun_end end = {over, NULL, &fd};
+
+	return toolrun(context, call->tool, call->argv, call->cwd, &end, ret_status, err);
+}
+
+static bool prepare(const struct tool *tool, void *context)
+{
+	struct err ignored; /* the call that is made without says it */
+
+	return toolrun_prepare(context, tool, &ignored);
+}
+
+static bool run_late(const struct tool *tool, void *context, int late, int fd, int *ret_status,
+		     struct err *err)
+{
+	const struct toolrun_end end = {over, again, &fd};
+
+	(void)context;
+	return toolrun_late(tool, late, &end, ret_status, err);
+}
+
+static bool call_late(const struct broker_call *call, void *context, int late, const int fds[3],
+		      pid_t group)
+{
+	(void)context;
+	return toolrun_call(call->tool, call->argv, call->cwd, late, fds, group);
+}
+
+static uint64_t state(const struct tool *tool, void *context)
+{
+	return toolrun_state(context, tool);
 }
 
 bool brokers_start(struct brokers *b, int log_fd, const int *close, size_t nclose, struct err *err)
@@ -156,6 +199,10 @@ bool brokers_start(struct brokers *b, int log_fd, const int *close, size_t nclos
 		.passes_signals = true,
 		.judge = judge,
 		.run_tool = run_tool,
+		.prepare = prepare,
+		.run_late = run_late,
+		.call_late = call_late,
+		.state = state,
 		.context = &b->run,
 	};
 	return broker_start(&b->config, &b->client, err);

@@ -440,6 +440,7 @@ static bool start(struct run *r, int *ret_status)
 		.nkeep_fds = r->nfds,
 		.door = r->gate.pid > 0 ? r->gate.door : -1,
 		.broker = broker->pid > 0 ? broker->door : -1,
+		.late = -1,
 		.outside_fds = outside,
 		.noutside_fds = noutside,
 		.refused = r->given[RUN_REPORT] ? report_add : NULL,

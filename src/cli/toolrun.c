@@ -7,6 +7,7 @@
 #include "broker/repo.h"
 #include "cli/env.h"
 #include "confine/confine.h"
+#include "confine/late.h"
 #include "plan/plan.h"
 #include "spec/values.h"
 
@@ -436,9 +437,8 @@ static void open_sockets(const struct toolrun *run, const struct tool *tool, str
 	facts->sockets.n = kept;
 }
 
-static bool make_plan(const struct toolrun *run, const struct tool *tool, const char *cwd,
-		      struct machine *machine, struct facts *facts, struct plan *plan,
-		      struct arena *arena, struct err *err)
+static bool make_plan(const struct toolrun *run, const struct tool *tool, struct machine *machine,
+		      struct facts *facts, struct plan *plan, struct arena *arena, struct err *err)
 {
 	static struct spec spec;
 	static struct err_list errs;
@@ -448,9 +448,7 @@ static bool make_plan(const struct toolrun *run, const struct tool *tool, const 
 		.program = tool->program, .net = &net, .no_links = true};
 
 	make_spec(run, tool, arena, &spec);
-	*machine = *run->machine;
-	if (!resolve_path(value_join("/", cwd, arena), arena, &machine->cwd, err) ||
-	    !facts_gather(&spec, machine, &wanted, arena, facts, err)) {
+	if (!facts_gather(&spec, machine, &wanted, arena, facts, err)) {
 		return false;
 	}
 	open_sockets(run, tool, arena, facts);
@@ -461,44 +459,179 @@ static bool make_plan(const struct toolrun *run, const struct tool *tool, const 
 	return true;
 }
 
-bool toolrun(const struct toolrun *run, const struct tool *tool, char *const *argv, const char *cwd,
-	     int *ret_status, struct err *err)
+/* A tool's sandbox, planned. */
+struct planned {
+	struct arena arena;
+	struct machine machine;
+	struct facts facts;
+	struct plan plan;
+	char **envp;
+};
+
+/* Confines the tool as planned; with `late` what it is told comes then. */
+static bool confine(struct planned *p, char **argv, int late, const struct toolrun_end *end,
+		    int *ret_status, struct err *err)
 {
-	static struct machine machine;
-	static struct facts facts;
-	static struct plan plan;
-	struct arena arena = {NULL};
 	struct confine_result result;
+	const struct confine_config config = {
+		.plan = &p->plan,
+		.machine = &p->machine,
+		.landlock_abi = p->facts.kernel.landlock_abi,
+		.argv = argv,
+		.envp = p->envp,
+		.path = p->machine.path,
+		.door = -1,
+		.broker = -1,
+		.late = late,
+		.ended = end->ended,
+		.again = end->again,
+		.context = end->context,
+	};
+	bool ok = confine_run(&config, &result, err);
+
+	*ret_status = result.status;
+	return ok;
+}
+
+bool toolrun(const struct toolrun *run, const struct tool *tool, char *const *argv, const char *cwd,
+	     const struct toolrun_end *end, int *ret_status, struct err *err)
+{
+	static struct planned p;
+	struct arena *arena = &p.arena;
 	struct repo repo;
 	struct repo_parts parts;
 	size_t argc = 0;
-	char **envp;
 
 	while (argv[argc] != NULL) {
 		argc++;
 	}
-	if (!make_plan(run, tool, cwd, &machine, &facts, &plan, &arena, err) ||
-	    !find_repo(tool, &plan, machine.cwd.real, argc, argv, &arena, &repo, err)) {
+	p.machine = *run->machine;
+	if (!resolve_path(value_join("/", cwd, arena), arena, &p.machine.cwd, err) ||
+	    !make_plan(run, tool, &p.machine, &p.facts, &p.plan, arena, err) ||
+	    !find_repo(tool, &p.plan, p.machine.cwd.real, argc, argv, arena, &repo, err)) {
 		return false;
 	}
-	place_repo(run, tool, &machine, &repo, &arena, &plan, &parts);
-	if (!make_env(run, tool, &plan, &parts, &arena, &envp, err)) {
+	place_repo(run, tool, &p.machine, &repo, arena, &p.plan, &parts);
+	if (!make_env(run, tool, &p.plan, &parts, arena, &p.envp, err)) {
 		return false;
 	}
-	char **words = arena_alloc(&arena, (argc + 1) * sizeof(*words));
+	char **words = arena_alloc(arena, (argc + 1) * sizeof(*words));
 	memcpy(words, argv, (argc + 1) * sizeof(*words));
-	words[0] = arena_strdup(&arena, tool->program);
-	const struct confine_config config = {
-		.plan = &plan,
-		.machine = &machine,
-		.landlock_abi = facts.kernel.landlock_abi,
-		.argv = words,
-		.envp = envp,
-		.path = machine.path,
-		.door = -1,
-		.broker = -1,
-	};
-	bool ok = confine_run(&config, &result, err);
-	*ret_status = result.status;
+	words[0] = arena_strdup(arena, tool->program);
+	return confine(&p, words, -1, end, ret_status, err);
+}
+
+/* --- one that waits for its call ------------------------------------------------------------- */
+
+/* Of this process, and of the one that it forks for the sandbox. */
+static struct planned waiting;
+
+/* What git will see of the repository comes with the call: into a folder that init, but nobody
+ * later, can write. */
+static void place_folder(const struct toolrun *run, const struct tool *tool, struct planned *p,
+			 struct repo_parts *parts)
+{
+	const struct plan_op folder = {.kind = PLAN_PRIVATE, .path = REPO_FOLDER, .mode = 0755};
+	struct ops own = {NULL, 0, 0};
+
+	ARENA_PUSH(&p->arena, &own, folder);
+	guard_git(run, tool, &p->machine, &p->arena, &p->plan, &own, parts);
+	add_ops(&own, &p->arena, &p->plan);
+}
+
+bool toolrun_prepare(const struct toolrun *run, const struct tool *tool, struct err *err)
+{
+	struct repo_parts parts = {.names = {NULL, 0, 0}};
+	struct planned *p = &waiting;
+
+	p->machine = *run->machine;
+	p->machine.cwd = p->machine.home;
+	if (!make_plan(run, tool, &p->machine, &p->facts, &p->plan, &p->arena, err)) {
+		return false;
+	}
+	place_folder(run, tool, p, &parts);
+	return make_env(run, tool, &p->plan, &parts, &p->arena, &p->envp, err);
+}
+
+bool toolrun_late(const struct tool *tool, int late, const struct toolrun_end *end, int *ret_status,
+		  struct err *err)
+{
+	char *argv[2] = {arena_strdup(&waiting.arena, tool->program), NULL};
+
+	return confine(&waiting, argv, late, end, ret_status, err);
+}
+
+static void add_late(const struct repo_parts *parts, struct arena *arena, struct late *late)
+{
+	struct late_name *names = arena_alloc(arena, parts->names.n * sizeof(*names));
+	char **env = arena_alloc(arena, (parts->variables.n + 1) * sizeof(*env));
+
+	for (size_t i = 0; i < parts->names.n; i++) {
+		const struct repo_name *from = &parts->names.v[i];
+
+		names[i] = (struct late_name){from->path, from->text, from->to};
+	}
+	for (size_t i = 0; i < parts->variables.n; i++) {
+		env[i] = arena_strdup(arena, parts->variables.v[i]);
+	}
+	late->names = names;
+	late->nnames = parts->names.n;
+	late->env = env;
+}
+
+bool toolrun_call(const struct tool *tool, char *const *argv, const char *cwd, int late,
+		  const int fds[3], pid_t group)
+{
+	struct arena arena = {NULL};
+	const char *name = value_join("/", cwd, &arena);
+	struct late call = {.cwd = name, .fds = {fds[0], fds[1], fds[2]}, .group = group};
+	struct path_info at;
+	struct repo repo;
+	struct repo_parts parts;
+	struct err ignored; /* whoever does it the long way says it */
+	size_t argc = 0;
+
+	while (argv[argc] != NULL) {
+		argc++;
+	}
+	/* late_send takes no const; it only reads. */
+	memcpy(&call.argv, &argv, sizeof(call.argv));
+	bool ok = resolve_path(name, &arena, &at, &ignored) &&
+		  find_repo(tool, &waiting.plan, at.real, argc, argv, &arena, &repo, &ignored);
+	if (ok) {
+		repo_parts(&repo, &arena, &parts);
+		add_late(&parts, &arena, &call);
+		ok = late_send(late, &call);
+	}
+	arena_release(&arena);
 	return ok;
+}
+
+/* FNV-1a: it tells what has changed, and nobody gains by one that does not. */
+static uint64_t mix(uint64_t state, uint64_t value)
+{
+	for (int i = 0; i < 8; i++) {
+		state = (state ^ (value >> (8 * i) & 0xff)) * 0x100000001b3ULL;
+	}
+	return state;
+}
+
+uint64_t toolrun_state(const struct toolrun *run, const struct tool *tool)
+{
+	struct profile_paths own = {NULL, 0, 0};
+	struct arena arena = {NULL};
+	uint64_t state = 0xcbf29ce484222325ULL;
+
+	own_paths(run, tool, false, &arena, &own);
+	own_paths(run, tool, true, &arena, &own);
+	ARENA_PUSH(&arena, &own, tool->program);
+	for (size_t i = 0; i < own.n; i++) {
+		struct stat st;
+		bool there = stat(own.v[i], &st) == 0;
+
+		state = mix(state, there ? st.st_dev : 0);
+		state = mix(state, there ? st.st_ino : 0);
+	}
+	arena_release(&arena);
+	return state;
 }

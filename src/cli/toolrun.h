@@ -8,6 +8,10 @@
 #include "plan/machine.h"
 #include "spec/spec.h"
 
+#include <stdbool.h>
+#include <stdint.h>
+#include <sys/types.h>
+
 /* What a tool's run is made from: the sandbox's spec, and this machine as it was when the run
  * began (machine_resolve then gives the tool what the sandbox got). */
 struct toolrun {
@@ -15,6 +19,13 @@ struct toolrun {
 	const struct machine *machine;
 	char *const *outside; /* the user's own environment at start */
 	const char *shim;     /* lnk-shim's file: it stands for git where git starts itself */
+};
+
+/* Who hears that the tool and all that it started are gone, before its sandbox is taken down. */
+struct toolrun_end {
+	void (*ended)(int status, void *context);
+	void (*again)(void *context); /* after that: it waits for another call (toolrun_late) */
+	void *context;
 };
 
 /* True when no argument is, or leads by its name, into the tool's own paths, which hold its login;
@@ -34,6 +45,28 @@ bool toolrun_words(const struct toolrun *run, const struct tool *tool, const cha
  *
  * In a process of its own: it takes the process over, as confine_run does. */
 bool toolrun(const struct toolrun *run, const struct tool *tool, char *const *argv, const char *cwd,
-	     int *ret_status, struct err *err);
+	     const struct toolrun_end *end, int *ret_status, struct err *err);
+
+/* --- a sandbox that waits for the next call ----------------------------------------------------
+ */
+
+/* Plans it, in the process that forks its own for toolrun_late. */
+bool toolrun_prepare(const struct toolrun *run, const struct tool *tool, struct err *err);
+
+/* toolrun as planned, but argument words, folder, descriptors and the repository's settings come
+ * over `late`, once all is ready; and then those of the next call, as long as calls leave the
+ * sandbox as they found it. */
+bool toolrun_late(const struct tool *tool, int late, const struct toolrun_end *end, int *ret_status,
+		  struct err *err);
+
+/* In the process that has planned it: hands it the call, which joins the process group `group`. The
+ * descriptors stay the caller's. False: the call cannot come this way (too large, settings that
+ * refuse it), or the sandbox is gone. */
+bool toolrun_call(const struct tool *tool, char *const *argv, const char *cwd, int late,
+		  const int fds[3], pid_t group);
+
+/* What the tool's program and its own paths are by now, as one number: when it is another, a
+ * sandbox that was made before has files that are no longer the tool's. */
+uint64_t toolrun_state(const struct toolrun *run, const struct tool *tool);
 
 #endif

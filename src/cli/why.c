@@ -255,6 +255,7 @@ static bool try_it(struct why *w, int *ret_status)
 				: w->machine.path,
 		.door = w->gate.pid > 0 ? w->gate.door : -1,
 		.broker = w->brokers.client.pid > 0 ? w->brokers.client.door : -1,
+		.late = -1,
 		.outside_fds = outside,
 		.noutside_fds = n,
 		.trial = &w->trial,

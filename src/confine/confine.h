@@ -24,12 +24,20 @@ struct confine_config {
 	size_t nkeep_fds;
 	int door;   /* init's end of the gate's door, closed by confine_run; -1: no gate */
 	int broker; /* init's end of the broker's channel, likewise; -1: no broker */
+	int late;   /* over this socket the program comes when all is ready (late.h), and `argv` has
+		       nothing but its file; and after it others of the same file, as long as each
+		       leaves the sandbox as it was. Closed by confine_run; -1: it is known */
+	/* Called once the program and all that it started are gone, while the rest is taken down,
+	 * with the status that the result will have; NULL: nobody waits for it. */
+	void (*ended)(int status, void *context);
+	/* After that: the sandbox takes another program over `late`. */
+	void (*again)(void *context);
+	void *context; /* of `ended`, `again` and `refused` */
 	const int *outside_fds; /* the supervisor's own, which init closes */
 	size_t noutside_fds;
 	/* --report: called in the supervisor, during the run, for each call that the kernel refused
 	 * to the program. NULL: nothing is traced. */
 	void (*refused)(const struct tracer_refusal *refusal, void *context);
-	void *context;
 	/* `lnk sandbox why`: tried in place of the program. Its status is the result's; of a RUN
 	 * that went well it is that of a killed process. NULL: the program is run. */
 	const struct trial *trial;

@@ -2,8 +2,11 @@
 
 #include "base/fd.h"
 #include "base/str.h"
+#include "base/testguard.h"
+#include "confine/again.h"
 #include "confine/doorway.h"
 #include "confine/landlock.h"
+#include "confine/late.h"
 #include "confine/loader.h"
 #include "confine/mounts.h"
 #include "confine/namespaces.h"
@@ -11,7 +14,6 @@
 #include "confine/program.h"
 #include "confine/seccomp/seccomp.h"
 #include "confine/sys.h"
-#include "confine/testguard.h"
 #include "confine/wire.h"
 
 #include <dirent.h>
@@ -33,7 +35,15 @@ struct init {
 	struct warden_init warden;
 	int loader_rules; /* held open: the rules hold as long */
 	int signals;
-	pid_t program;
+	int ruleset;               /* Landlock's, until it is entered */
+	struct landlock_held held; /* of it, where programs come late */
+	int null;
+	struct again
+		*before;  /* where programs come late: how they found it; NULL: one, and the end */
+	struct late late; /* the program that came; its strings and names */
+	struct arena arena; /* of `late` */
+	pid_t program;      /* 0: none */
+	int continued;      /* number of the supervisor's last WIRE_CONTINUE */
 	struct err err;
 };
 
@@ -41,6 +51,9 @@ static bool set_limit(int resource, rlim_t most, struct err *err)
 {
 	struct rlimit limit;
 
+	if (!guard_on("limits")) {
+		return true;
+	}
 	if (getrlimit((__rlimit_resource_t)resource, &limit) == 0) {
 		limit.rlim_max = limit.rlim_max < most ? limit.rlim_max : most;
 		limit.rlim_cur = limit.rlim_cur < most ? limit.rlim_cur : most;
@@ -118,7 +131,10 @@ static bool stage_files(struct init *in, bool two)
 	    !mounts_enter(&in->err)) {
 		return false;
 	}
-	warden_init_mounted(&in->warden);
+	/* Else it would not watch, and what is changed outside would stay open. */
+	if (!warden_init_mounted(&in->warden, &in->err)) {
+		return false;
+	}
 	if (in->config->confine->broker >= 0) {
 		close(in->config->confine->broker);
 	}
@@ -126,16 +142,13 @@ static bool stage_files(struct init *in, bool two)
 	       (!two || namespaces_inner(m->uid, m->gid, &in->err));
 }
 
-/* Stage 3. Should: give up every right that is left. Mustn't: fail in silence. */
+/* Stage 3. Should: give up every right that is left, but for what files may be opened; make the
+ * rules for those. Mustn't: fail in silence. */
 static bool stage_rights(struct init *in)
 {
 	const struct confine_config *c = in->config->confine;
-	int fds[3 + PROGRAM_KEEP_MAX] = {0, 1, 2};
 	unsigned variant = SECCOMP_PLAIN;
 
-	for (size_t i = 0; i < c->nkeep_fds; i++) {
-		fds[3 + i] = c->keep_fds[i];
-	}
 	if (!set_limit(RLIMIT_NPROC, PROCESSES_MAX, &in->err) ||
 	    !set_limit(RLIMIT_CORE, 0, &in->err) || !namespaces_drop_capabilities(&in->err)) {
 		return false;
@@ -143,12 +156,30 @@ static bool stage_rights(struct init *in)
 	if (guard_on("dumpable") && prctl(PR_SET_DUMPABLE, 0) < 0) {
 		return err_set(&in->err, ERR_SETUP, errno, "cannot close init to the program");
 	}
-	if (!landlock_confine(c->plan, c->landlock_abi, fds, 3 + c->nkeep_fds, &in->err)) {
-		return false;
-	}
 	variant |= c->plan->commands_listed ? SECCOMP_COMMANDS : 0;
 	variant |= c->plan->user_namespaces ? SECCOMP_USER_NAMESPACES : 0;
-	return !guard_on("seccomp") || seccomp_load((enum seccomp_variant)variant, &in->err);
+	return landlock_rules(c->plan, c->landlock_abi, c->late >= 0 ? &in->held : NULL,
+			      &in->ruleset, &in->err) &&
+	       (!guard_on("seccomp") || seccomp_load((enum seccomp_variant)variant, &in->err));
+}
+
+/* Stage 4: the last right, and the program. */
+static bool stage_program(struct init *in)
+{
+	const struct confine_config *c = in->config->confine;
+	const struct program program = {c->plan->cwd, in->config->mask, -1, in->config->tracer};
+
+	return program_enter(c, in->ruleset, &in->err) &&
+	       (c->door < 0 || doorway_wait(c->door, &in->err)) &&
+	       program_start(c, &program, &in->program, &in->err);
+}
+
+/* The same where programs come late: each enters the rules by itself, with its own descriptors. */
+static bool stage_waiting(struct init *in)
+{
+	in->before = again_look(in->config->confine->plan);
+	in->null = open("/dev/null", O_RDWR | O_CLOEXEC);
+	return in->null >= 0 || err_set(&in->err, ERR_SETUP, errno, "cannot open /dev/null");
 }
 
 static bool set_up(struct init *in)
@@ -157,9 +188,85 @@ static bool set_up(struct init *in)
 	/* An ordinary user must be root in a namespace to mount binfmt_misc. */
 	bool two = c->plan->commands_listed && c->machine->uid != 0;
 
-	return stage_namespaces(in, two) && stage_files(in, two) && stage_rights(in) &&
-	       (c->door < 0 || doorway_wait(c->door, &in->err)) &&
-	       program_start(c, in->config->tracer, in->config->mask, &in->program, &in->err);
+	if (!stage_namespaces(in, two) || !stage_files(in, two) || !stage_rights(in)) {
+		return false;
+	}
+	return c->late >= 0 ? stage_waiting(in) : stage_program(in);
+}
+
+/* As the plan judges its own folder: one that the host lends, not one of the sandbox's own, where
+ * nobody but the program itself could have put anything. */
+static bool is_lent(const struct plan *plan, const char *path)
+{
+	const struct plan_op *deepest = NULL;
+
+	for (size_t i = 0; i < plan->ops.n; i++) {
+		const struct plan_op *op = &plan->ops.v[i];
+
+		if ((op->kind == PLAN_BIND || op->kind == PLAN_PRIVATE ||
+		     op->kind == PLAN_FOLDER) &&
+		    path_within(path, op->path) &&
+		    (deepest == NULL || path_within(op->path, deepest->path))) {
+			deepest = op;
+		}
+	}
+	return deepest != NULL && deepest->kind == PLAN_BIND && access(path, X_OK) == 0;
+}
+
+static void wait_for_warden(struct init *in)
+{
+	struct pollfd fd = {.fd = in->warden.fd, .events = POLLIN};
+
+	while (in->warden.frozen) {
+		if (poll(&fd, 1, -1) > 0 && !warden_init_serve(&in->warden)) {
+			_exit(EXIT_FAILURE);
+		}
+	}
+}
+
+/* The program that was waited for. */
+static bool start_late(struct init *in)
+{
+	struct confine_config c = *in->config->confine;
+	struct late *late = &in->late;
+
+	if (!late_read(c.late, &in->arena, late)) {
+		return err_set(&in->err, ERR_SETUP, 0, "no program came");
+	}
+	for (int fd = 0; fd < 3; fd++) {
+		if (dup2(late->fds[fd], fd) < 0) {
+			return err_set(&in->err, ERR_SETUP, errno, "cannot take descriptor %d", fd);
+		}
+		close(late->fds[fd]);
+	}
+	late->argv[0] = c.argv[0];
+	c.argv = late->argv;
+	const char *cwd = is_lent(c.plan, late->cwd) ? late->cwd : c.plan->home;
+	c.envp = late_env(c.envp, late, cwd, &in->arena);
+	const struct program program = {cwd, in->config->mask, in->ruleset, -1};
+
+	wait_for_warden(in);
+	if (!late_make(late, &in->err) || !program_start(&c, &program, &in->program, &in->err)) {
+		return false;
+	}
+	fd_close(&in->ruleset);
+	/* They are the program's: whoever reads at the other end waits for the last of them. */
+	for (int fd = 0; fd < 3; fd++) {
+		dup2(in->null, fd);
+	}
+	return true;
+}
+
+/* Takes up what the program found, or left. False: the sandbox was for one. */
+static bool clear_up(struct init *in)
+{
+	const struct confine_config *c = in->config->confine;
+	bool ok = in->before != NULL && chdir("/") == 0 && late_unmake(&in->late) &&
+		  again_is_same(in->before) &&
+		  landlock_rules_again(&in->held, c->landlock_abi, &in->ruleset);
+
+	arena_release(&in->arena);
+	return ok;
 }
 
 /* Names in the home's top that the plan itself put there. */
@@ -201,6 +308,20 @@ static void find_left(const struct confine_config *c, struct wire *m)
 	closedir(d);
 }
 
+/* A program that came late is gone: another may come. */
+static void end_late(struct init *in, const struct wire *ended)
+{
+	const struct wire again = {.kind = WIRE_AGAIN};
+
+	in->program = 0;
+	wire_send(in->config->supervisor, ended);
+	if (!clear_up(in)) {
+		warden_init_empty(&in->warden);
+		_exit(EXIT_SUCCESS);
+	}
+	wire_send(in->config->supervisor, &again);
+}
+
 /* The program is gone: so is everything it started, before anybody hears of it. */
 static void end(struct init *in, int status)
 {
@@ -208,6 +329,10 @@ static void end(struct init *in, int status)
 
 	kill(-1, SIGKILL);
 	while (waitpid(-1, NULL, 0) > 0 || errno == EINTR) {
+	}
+	if (in->config->confine->late >= 0) {
+		end_late(in, &m);
+		return;
 	}
 	warden_init_empty(&in->warden);
 	find_left(in->config->confine, &m);
@@ -227,11 +352,20 @@ static void reap(struct init *in)
 		if (!WIFSTOPPED(status)) {
 			end(in, status);
 		} else if (!warden_init_is_freeze(&in->warden, status)) {
-			struct wire m = {.kind = WIRE_STOPPED, .number = WSTOPSIG(status)};
+			struct wire m = {.kind = WIRE_STOPPED, .number = in->continued};
 
 			wire_send(in->config->supervisor, &m);
 		}
 	}
+}
+
+static void __attribute__((noreturn)) fail(struct init *in)
+{
+	struct wire m = {.kind = WIRE_FAILED};
+
+	m.u.err = in->err;
+	wire_send(in->config->supervisor, &m);
+	_exit(EXIT_FAILURE);
 }
 
 static void obey(struct init *in)
@@ -242,7 +376,14 @@ static void obey(struct init *in)
 		_exit(EXIT_FAILURE); /* the supervisor is gone; the kernel ends everything in here
 				      */
 	}
-	if (m.kind == WIRE_SIGNAL) {
+	in->continued = m.kind == WIRE_CONTINUE ? m.number : in->continued;
+	if (m.kind == WIRE_START) {
+		if (!start_late(in)) {
+			fail(in);
+		}
+	} else if (in->program == 0) {
+		/* Nobody is there yet whom it could be about. */
+	} else if (m.kind == WIRE_SIGNAL) {
 		kill(in->program, m.number);
 	} else if (m.kind == WIRE_CONTINUE) {
 		warden_init_continue(&in->warden, in->program);
@@ -282,8 +423,12 @@ static void __attribute__((noreturn)) serve(struct init *in)
 
 void init_main(const struct init_config *config)
 {
-	struct init in = {
-		.config = config, .loader_rules = -1, .signals = -1, .warden = {.fd = -1}};
+	struct init in = {.config = config,
+			  .loader_rules = -1,
+			  .signals = -1,
+			  .ruleset = -1,
+			  .null = -1,
+			  .warden = {.fd = -1}};
 	sigset_t child;
 
 	for (size_t i = 0; i < config->confine->noutside_fds; i++) {
@@ -296,11 +441,7 @@ void init_main(const struct init_config *config)
 	bool ok = in.signals >= 0 ? set_up(&in)
 				  : err_set(&in.err, ERR_SETUP, errno, "cannot watch for signals");
 	if (!ok) {
-		struct wire m = {.kind = WIRE_FAILED};
-
-		m.u.err = in.err;
-		wire_send(config->supervisor, &m);
-		_exit(EXIT_FAILURE);
+		fail(&in);
 	}
 	serve(&in);
 }

@@ -2,8 +2,8 @@
 
 #include "base/fd.h"
 #include "base/str.h"
+#include "base/testguard.h"
 #include "confine/sys.h"
-#include "confine/testguard.h"
 
 #include <stdio.h>
 #include <sys/prctl.h>
@@ -86,7 +86,18 @@ static bool add_rule(int ruleset, int fd, uint64_t allowed)
 	return syscall(SYS_landlock_add_rule, ruleset, RULE_PATH_BENEATH, &attr, 0U) == 0;
 }
 
-static bool allow_path(int ruleset, const struct plan_op *op, uint64_t known, struct err *err)
+static void hold(struct landlock_held *held, int *fd, uint64_t allowed)
+{
+	if (held->n == LANDLOCK_HELD_MAX) {
+		held->more = true;
+		return;
+	}
+	held->v[held->n].fd = fd_take(fd);
+	held->v[held->n++].allowed = allowed;
+}
+
+static bool allow_path(int ruleset, const struct plan_op *op, uint64_t known,
+		       struct landlock_held *held, struct err *err)
 {
 	struct stat st;
 	auto_close int fd =
@@ -106,6 +117,9 @@ static bool allow_path(int ruleset, const struct plan_op *op, uint64_t known, st
 	if (allowed != 0 && !add_rule(ruleset, fd, allowed)) {
 		err_set(err, ERR_SETUP, errno, "cannot add %s to Landlock's rules", op->path);
 		return err_at(err, &op->from);
+	}
+	if (allowed != 0 && held != NULL) {
+		hold(held, &fd, allowed);
 	}
 	return true;
 }
@@ -165,9 +179,10 @@ static int new_ruleset(int abi)
 	return (int)syscall(SYS_landlock_create_ruleset, &attr, size, 0U);
 }
 
-bool landlock_confine(const struct plan *plan, int abi, const int *fds, size_t nfds,
-		      struct err *err)
+bool landlock_rules(const struct plan *plan, int abi, struct landlock_held *held, int *ret_ruleset,
+		    struct err *err)
 {
+	*ret_ruleset = -1;
 	if (!guard_on("landlock")) {
 		return true;
 	}
@@ -180,17 +195,45 @@ bool landlock_confine(const struct plan *plan, int abi, const int *fds, size_t n
 	for (size_t i = 0; i < plan->ops.n; i++) {
 		const struct plan_op *op = &plan->ops.v[i];
 
-		if (op->kind == PLAN_ALLOW && !allow_path(ruleset, op, known, err)) {
+		if (op->kind == PLAN_ALLOW && !allow_path(ruleset, op, known, held, err)) {
 			return false;
 		}
 	}
+	*ret_ruleset = fd_take(&ruleset);
+	return true;
+}
+
+bool landlock_rules_again(const struct landlock_held *held, int abi, int *ret_ruleset)
+{
+	*ret_ruleset = -1;
+	if (!guard_on("landlock")) {
+		return true;
+	}
+	auto_close int ruleset = held->more ? -1 : new_ruleset(abi);
+
+	for (size_t i = 0; ruleset >= 0 && i < held->n; i++) {
+		if (!add_rule(ruleset, held->v[i].fd, held->v[i].allowed)) {
+			return false;
+		}
+	}
+	*ret_ruleset = fd_take(&ruleset);
+	return *ret_ruleset >= 0;
+}
+
+bool landlock_enter(const struct plan *plan, int abi, int ruleset, const int *fds, size_t nfds,
+		    struct err *err)
+{
+	if (!guard_on("landlock")) {
+		return true;
+	}
 	for (size_t i = 0; i < nfds; i++) {
-		if (!allow_descriptor(ruleset, fds[i], known, plan->commands_listed, err)) {
+		if (!allow_descriptor(ruleset, fds[i], handled(abi), plan->commands_listed, err)) {
 			return false;
 		}
 	}
 	if (syscall(SYS_landlock_restrict_self, ruleset, 0U) < 0) {
 		return err_set(err, ERR_SETUP, errno, "cannot enter Landlock's rules");
 	}
+	close(ruleset);
 	return true;
 }

@@ -2,9 +2,9 @@
 
 #include "base/fd.h"
 #include "base/str.h"
+#include "base/testguard.h"
 #include "confine/mounts.h"
 #include "confine/sys.h"
-#include "confine/testguard.h"
 #include "plan/kernel.h"
 
 #include <stdio.h>

@@ -3,10 +3,10 @@
 #include "base/fd.h"
 #include "base/pass.h"
 #include "base/str.h"
+#include "base/testguard.h"
 #include "confine/guardname.h"
 #include "confine/skeleton.h"
 #include "confine/sys.h"
-#include "confine/testguard.h"
 #include "plan/kernel.h"
 
 #include <limits.h>
@@ -139,22 +139,6 @@ static bool do_link(struct builder *b, const struct plan_op *op)
 	return skeleton_link(&b->skeleton, op->path, op->text) || fail(b, op, "make the link");
 }
 
-/* A folder of our tmpfs as a mount of its own: it stays writable when the root is sealed, and
- * covers what the host has there. */
-static bool do_private(struct builder *b, const struct plan_op *op)
-{
-	char kept[KEPT_MAX];
-
-	keep_name(b, kept);
-	if (mkdirat(b->skeleton.root, kept + 1, op->mode) < 0) {
-		return fail(b, op, "make a private");
-	}
-	auto_close int mount =
-		sys_open_tree(b->skeleton.root, kept + 1, OPEN_TREE_CLONE | OPEN_TREE_CLOEXEC);
-	return (mount >= 0 && skeleton_attach(&b->skeleton, mount, op->path, true, false)) ||
-	       fail(b, op, "make a private");
-}
-
 /* Opens the host's file again in this mount namespace, without following links, and compares it
  * with what the plan was made from. */
 static int open_source(struct builder *b, const struct plan_op *op, struct stat *ret_st)
@@ -188,7 +172,8 @@ static bool do_bind(struct builder *b, const struct plan_op *op)
 		bool gone = errno == ENOENT || errno == EACCES;
 		return ((op->flags & PLAN_OPTIONAL) != 0 && gone) || fail(b, op, "open");
 	}
-	uint64_t attr = ATTR_BASE | ((op->flags & PLAN_READ_ONLY) != 0 ? MOUNT_ATTR_RDONLY : 0) |
+	bool read_only = (op->flags & PLAN_READ_ONLY) != 0 && guard_on("read_only");
+	uint64_t attr = ATTR_BASE | (read_only ? MOUNT_ATTR_RDONLY : 0) |
 			((op->flags & PLAN_NO_LINKS) != 0 ? MOUNT_ATTR_NOSYMFOLLOW : 0);
 	auto_close int mount = sys_open_tree(
 		source, "", OPEN_TREE_CLONE | OPEN_TREE_CLOEXEC | AT_EMPTY_PATH | AT_RECURSIVE);
@@ -199,11 +184,31 @@ static bool do_bind(struct builder *b, const struct plan_op *op)
 	       fail(b, op, "bind");
 }
 
+/* A folder of our tmpfs as a mount of its own: it stays writable when the root is sealed, and
+ * covers what the host has there. */
+static bool do_private(struct builder *b, const struct plan_op *op)
+{
+	char kept[KEPT_MAX];
+
+	if (!guard_on("private")) {
+		const struct plan_op of_host = {
+			.path = op->path, .source = op->path, .flags = PLAN_OPTIONAL};
+		return do_bind(b, &of_host);
+	}
+	keep_name(b, kept);
+	if (mkdirat(b->skeleton.root, kept + 1, op->mode) < 0) {
+		return fail(b, op, "make a private");
+	}
+	auto_close int mount =
+		sys_open_tree(b->skeleton.root, kept + 1, OPEN_TREE_CLONE | OPEN_TREE_CLOEXEC);
+	return (mount >= 0 && skeleton_attach(&b->skeleton, mount, op->path, true, false)) ||
+	       fail(b, op, "make a private");
+}
+
 /* Listens for the programs inside, and leaves the answering to the broker. */
 static bool do_socket(struct builder *b, const struct plan_op *op)
 {
 	struct sockaddr_un name = {.sun_family = AF_UNIX};
-	const char hello = 0;
 	auto_close int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
 
 	/* By name below the new root, which is the working folder for as long as it takes. */
@@ -212,7 +217,7 @@ static bool do_socket(struct builder *b, const struct plan_op *op)
 		  fchdir(b->skeleton.root) == 0 &&
 		  bind(fd, (const struct sockaddr *)&name, sizeof(name)) == 0 &&
 		  listen(fd, BROKER_BACKLOG) == 0 &&
-		  pass_send(b->broker, &hello, sizeof(hello), &fd, 1);
+		  pass_send(b->broker, op->path, strlen(op->path) + 1, &fd, 1);
 	return ok || fail(b, op, "listen at");
 }
 
@@ -314,7 +319,11 @@ static bool cover_if_there(struct builder *b, const char *path)
 	struct warden_name name = {.path = path, .kind = WARDEN_COVER};
 	auto_close int there = skeleton_look(&b->skeleton, path);
 
-	return there < 0 || guard_cover(b->skeleton.root, &name, b->err);
+	if (there < 0) {
+		return errno == ENOENT ||
+		       err_set(b->err, ERR_SETUP, errno, "cannot close %s", path);
+	}
+	return guard_cover(b->skeleton.root, &name, b->err);
 }
 
 /* For an ordinary user most of procfs is closed by its modes; for root only a read-only mount

@@ -10,7 +10,7 @@
 /* Builds a new root on a tmpfs, executes every operation but PLAN_LOADER and PLAN_ALLOW, and leaves
  * the current folder in it, for mounts_enter. Sources are opened again without following links and
  * must be the file that was checked (device and inode), else ERR_SETUP. Waits for the warden before
- * the first guarded name. The listening socket of a PLAN_SOCKET goes to `broker`. On failure the
+ * the first guarded name. The listening sockets go to `broker`, each with its path. On failure the
  * namespace is half made: the caller ends. */
 bool mounts_build(const struct plan *plan, struct warden_init *warden, int broker, struct err *err);
 

@@ -1,7 +1,8 @@
 #include "confine/program.h"
 
-#include "base/fd.h"
 #include "base/str.h"
+#include "base/testguard.h"
+#include "confine/landlock.h"
 #include "confine/sys.h"
 #include "confine/tracer.h"
 
@@ -21,10 +22,9 @@
 /* What the vforked child tries and tells; shared memory until exec. */
 struct attempt {
 	const struct confine_config *config;
-	const sigset_t *mask;
-	int tracer_fd;
+	const struct program *program;
 	volatile bool failed; /* nothing could be executed */
-	struct err untraced;  /* why it could not be traced; its code is 0 where it could */
+	struct err err;       /* set: it did not come to that */
 	int error;
 	char tried[PATH_MAX]; /* the file that `error` is about */
 };
@@ -86,6 +86,10 @@ static bool explain(const struct attempt *a, struct err *err)
 	const char *name = a->config->argv[0];
 	struct stat st;
 
+	if (a->err.code != 0) {
+		*err = a->err;
+		return false;
+	}
 	if (a->error == ENOENT || a->error == ENOTDIR) {
 		if (a->tried[0] != '\0' && stat(a->tried, &st) == 0) {
 			err_set(err, ERR_NOT_FOUND, 0,
@@ -120,19 +124,25 @@ static void __attribute__((noreturn)) child(struct attempt *a, char **shell_argv
 			fcntl(fd, F_SETFD, flags & ~FD_CLOEXEC);
 		}
 	}
-	if (a->tracer_fd >= 0 && !tracer_enter(a->tracer_fd, &a->untraced)) {
-		a->failed = true;
-		_exit(127);
+	if ((a->program->ruleset < 0 || program_enter(a->config, a->program->ruleset, &a->err)) &&
+	    (a->program->tracer < 0 || tracer_enter(a->program->tracer, &a->err)) &&
+	    (a->config->trial == NULL || trial_close(&a->err))) {
+		sigprocmask(SIG_SETMASK, a->program->mask, NULL);
+		try_all(a, shell_argv);
 	}
-	sigprocmask(SIG_SETMASK, a->mask, NULL);
-	if (a->config->trial != NULL && !trial_close()) {
-		a->error = errno;
-		a->failed = true;
-		_exit(127);
-	}
-	try_all(a, shell_argv);
 	a->failed = true;
 	_exit(127);
+}
+
+bool program_enter(const struct confine_config *config, int ruleset, struct err *err)
+{
+	int fds[3 + PROGRAM_KEEP_MAX] = {0, 1, 2};
+
+	for (size_t i = 0; i < config->nkeep_fds; i++) {
+		fds[3 + i] = config->keep_fds[i];
+	}
+	return landlock_enter(config->plan, config->landlock_abi, ruleset, fds,
+			      3 + config->nkeep_fds, err);
 }
 
 /* As vfork(2), but the child has memory of its own: one that is traced must not be closed to
@@ -166,20 +176,21 @@ static bool start_trial(const struct trial *trial, const sigset_t *mask, pid_t *
 	return *ret_pid > 0 || err_set(err, ERR_SETUP, errno, "cannot start the trial");
 }
 
-bool program_start(const struct confine_config *config, int tracer_fd, const sigset_t *mask,
+bool program_start(const struct confine_config *config, const struct program *program,
 		   pid_t *ret_pid, struct err *err)
 {
-	struct attempt a = {.config = config, .mask = mask, .tracer_fd = tracer_fd};
+	struct attempt a = {.config = config, .program = program};
+	const char *cwd = program->cwd;
 	size_t argc = 1; /* argv[0] is PROGRAM, always there */
 
-	if (chdir(config->plan->cwd) < 0 && chdir(config->plan->home) < 0 && chdir("/") < 0) {
-		return err_set(err, ERR_SETUP, errno, "cannot go to %s", config->plan->cwd);
+	if (chdir(cwd) < 0 && chdir(config->plan->home) < 0 && chdir("/") < 0) {
+		return err_set(err, ERR_SETUP, errno, "cannot go to %s", cwd);
 	}
-	if (sys_close_range(3, ~0U, CLOSE_RANGE_CLOEXEC) < 0) {
+	if (guard_on("descriptors") && sys_close_range(3, ~0U, CLOSE_RANGE_CLOEXEC) < 0) {
 		return err_set(err, ERR_SETUP, errno, "cannot close inherited descriptors");
 	}
 	if (config->trial != NULL && config->trial->kind != TRIAL_RUN) {
-		return start_trial(config->trial, mask, ret_pid, err);
+		return start_trial(config->trial, program->mask, ret_pid, err);
 	}
 	while (config->argv[argc] != NULL) {
 		argc++;
@@ -192,7 +203,7 @@ bool program_start(const struct confine_config *config, int tracer_fd, const sig
 	for (size_t i = 1; i <= argc; i++) {
 		shell_argv[i + 1] = config->argv[i];
 	}
-	pid_t pid = tracer_fd < 0 ? vfork() : fork_traced(&a, shell_argv);
+	pid_t pid = program->tracer < 0 ? vfork() : fork_traced(&a, shell_argv);
 	if (pid == 0) {
 		child(&a, shell_argv);
 	}
@@ -200,17 +211,12 @@ bool program_start(const struct confine_config *config, int tracer_fd, const sig
 	if (pid < 0) {
 		return err_set(err, ERR_SETUP, errno, "cannot start the program");
 	}
-	if (a.failed && a.untraced.code != 0) {
-		*err = a.untraced;
-		return false;
-	}
 	if (a.failed) {
 		return explain(&a, err);
 	}
 	if (config->trial != NULL) {
 		kill(pid, SIGKILL);
 	}
-	fd_close(&tracer_fd);
 	*ret_pid = pid;
 	return true;
 }

@@ -10,11 +10,23 @@
 /* The most descriptors that --fd may keep. */
 #define PROGRAM_KEEP_MAX 64
 
-/* Goes to the working folder (or the home, where that does not exist inside) and starts argv[0],
- * looked up in config->path. With a tracer (`tracer_fd`; -1: none) it is traced from before its first
- * instruction. Every descriptor from 3 on but the kept ones is closed on exec.
- * False: ERR_NOT_FOUND (127) or ERR_NOT_PERMITTED (126), as shells tell them apart. */
-bool program_start(const struct confine_config *config, int tracer_fd, const sigset_t *mask,
+/* How it starts. */
+struct program {
+	const char *cwd;      /* its folder; the home, where that does not exist inside */
+	const sigset_t *mask; /* its signal mask */
+	int ruleset; /* of landlock_rules, which it alone enters; stays the caller's. -1: the
+			caller has entered already */
+	int tracer;  /* init's end of the tracer's socket: traced from before its first
+			instruction; stays the caller's. -1: none */
+};
+
+/* Starts argv[0], looked up in config->path. Every descriptor from 3 on but the kept ones is closed
+ * on exec. False: ERR_NOT_FOUND (127) or ERR_NOT_PERMITTED (126), as shells tell them apart, or
+ * ERR_SETUP. */
+bool program_start(const struct confine_config *config, const struct program *program,
 		   pid_t *ret_pid, struct err *err);
+
+/* Enters Landlock's rules with the program's descriptors: 0 to 2, and those that are kept. */
+bool program_enter(const struct confine_config *config, int ruleset, struct err *err);
 
 #endif

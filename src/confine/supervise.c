@@ -4,11 +4,12 @@
 
 #include "base/fd.h"
 #include "base/str.h"
+#include "base/testguard.h"
 #include "confine/init.h"
+#include "confine/late.h"
 #include "confine/mounts.h"
 #include "confine/namespaces.h"
 #include "confine/sys.h"
-#include "confine/testguard.h"
 #include "confine/wire.h"
 
 #include <poll.h>
@@ -27,8 +28,13 @@ struct supervisor {
 	struct tracer tracer;
 	int wire;
 	int pidfd;
+	pid_t init;
+	int late;  /* programs come over it; -1: there is but one */
+	bool busy; /* one has come, and the next message there is init's */
+	int null;
 	int signals;
-	int terminal; /* one of 0 to 2, or -1 */
+	int continued; /* SIGCONTs told to init */
+	int terminal;  /* one of 0 to 2, or -1 */
 	struct termios modes;
 	sigset_t mask; /* as the caller had it */
 	bool over;
@@ -46,6 +52,7 @@ static bool watch_signals(struct supervisor *s)
 	for (size_t i = 0; i < ARRAY_LEN(forwarded); i++) {
 		sigaddset(&set, forwarded[i]);
 	}
+	sigaddset(&set, SIGCONT);
 	if (sigprocmask(SIG_BLOCK, &set, &s->mask) < 0) {
 		return err_set(s->err, ERR_SETUP, errno, "cannot block signals");
 	}
@@ -122,7 +129,29 @@ static bool start_init(struct supervisor *s)
 	}
 	warden_started_init(&s->warden);
 	tracer_started_init(&s->tracer);
+	s->init = pid;
 	return pid > 0;
+}
+
+/* The terminal back from a group of the sandbox that is dead; a living one keeps it. */
+static void take_terminal(const struct supervisor *s)
+{
+	pid_t group = s->terminal < 0 ? -1 : tcgetpgrp(s->terminal);
+
+	if (group > 0 && group != getpgrp() && kill(-group, 0) < 0 && errno == ESRCH) {
+		tcsetpgrp(s->terminal, getpgrp());
+	}
+}
+
+/* Nothing of the program that came is kept: not its descriptors, not its process group. */
+static void leave_call(struct supervisor *s)
+{
+	for (int fd = 0; fd < 3; fd++) {
+		dup2(s->null, fd);
+	}
+	s->terminal = -1;
+	setpgid(0, 0);
+	setpgid(s->init, 0);
 }
 
 static void ended(struct supervisor *s, const struct wire *m)
@@ -135,20 +164,48 @@ static void ended(struct supervisor *s, const struct wire *m)
 	memcpy(r->left_names, m->u.left.names, sizeof(r->left_names));
 	r->left_names[sizeof(r->left_names) - 1] = '\0';
 	s->ok = true;
-	s->over = true;
+	s->over = s->late < 0;
 	/* A program that was killed had no chance to put the terminal right. */
 	if (WIFSIGNALED(status) && s->terminal >= 0) {
 		tcsetattr(s->terminal, TCSADRAIN, &s->modes);
 	}
+	if (s->config->ended != NULL) {
+		take_terminal(s);
+	}
+	if (s->late >= 0) {
+		leave_call(s);
+	}
+	if (s->config->ended != NULL) {
+		s->config->ended(r->status, s->config->context);
+	}
+}
+
+static void forward_signals(struct supervisor *s)
+{
+	struct signalfd_siginfo si;
+
+	while (read(s->signals, &si, sizeof(si)) == (ssize_t)sizeof(si)) {
+		struct wire m = {.kind = WIRE_SIGNAL, .number = (int)si.ssi_signo};
+
+		if (si.ssi_signo == SIGCONT) {
+			m = (struct wire){.kind = WIRE_CONTINUE, .number = ++s->continued};
+			wire_send(s->wire, &m);
+		} else if (si.ssi_code != SI_KERNEL) {
+			/* The terminal signals its whole job, the program among it. */
+			wire_send(s->wire, &m);
+		}
+	}
 }
 
 /* The program was stopped: so are we, for the shell to see. Woken again, we wake the program. */
-static void mirror_stop(struct supervisor *s)
+static void mirror_stop(struct supervisor *s, const struct wire *stopped)
 {
-	struct wire m = {.kind = WIRE_CONTINUE};
-
-	raise(SIGSTOP);
-	wire_send(s->wire, &m);
+	/* Had we been woken since, nobody would wake us again: the job's shell saw its other
+	 * processes stop, and sends but one SIGCONT. */
+	forward_signals(s);
+	if (stopped->number >= s->continued) {
+		raise(SIGSTOP);
+	}
 }
 
 static void hear_warden(struct supervisor *s)
@@ -176,6 +233,9 @@ static void hear_init(struct supervisor *s)
 
 	if (!wire_receive(s->wire, &m)) {
 		s->over = true;
+		if (s->ok) {
+			return; /* the last program has left the sandbox other than it was */
+		}
 		/* The warden may have ended it, and said why. */
 		hear_warden(s);
 		if (s->err->code == 0) {
@@ -190,13 +250,18 @@ static void hear_init(struct supervisor *s)
 		s->over = true;
 		break;
 	case WIRE_STOPPED:
-		mirror_stop(s);
+		mirror_stop(s, &m);
 		break;
 	case WIRE_ENDED:
 		ended(s, &m);
 		break;
+	case WIRE_AGAIN:
+		s->busy = false;
+		s->config->again(s->config->context);
+		break;
 	case WIRE_SIGNAL:
 	case WIRE_CONTINUE:
+	case WIRE_START:
 		break;
 	}
 }
@@ -221,18 +286,40 @@ static void end_tracer(struct supervisor *s)
 	tracer_close(&s->tracer);
 }
 
-static void forward_signals(struct supervisor *s)
+static int find_terminal(struct termios *modes)
 {
-	struct signalfd_siginfo si;
-
-	while (read(s->signals, &si, sizeof(si)) == (ssize_t)sizeof(si)) {
-		/* The terminal signals its whole job, the program among it. */
-		if (si.ssi_code != SI_KERNEL) {
-			struct wire m = {.kind = WIRE_SIGNAL, .number = (int)si.ssi_signo};
-
-			wire_send(s->wire, &m);
+	for (int fd = 0; fd < 3; fd++) {
+		if (tcgetattr(fd, modes) == 0) {
+			return fd;
 		}
 	}
+	return -1;
+}
+
+/* The program has come: its descriptors and its process group are ours too, and init's, which
+ * cannot name the group from where it is. */
+static void begin_late(struct supervisor *s)
+{
+	struct wire m = {.kind = WIRE_START};
+	struct late late;
+
+	if (!late_begin(s->late, &late)) {
+		err_set(s->err, ERR_SETUP, 0, "no program came");
+		sys_pidfd_send_signal(s->pidfd, SIGKILL);
+		s->over = true;
+		return;
+	}
+	s->ok = false;
+	s->busy = true;
+	for (int fd = 0; fd < 3; fd++) {
+		dup2(late.fds[fd], fd);
+		fd_close(&late.fds[fd]);
+	}
+	/* Of a group that is gone by now nobody is left who could miss us there. */
+	setpgid(0, late.group);
+	setpgid(s->init, late.group);
+	s->terminal = find_terminal(&s->modes);
+	wire_send(s->wire, &m);
 }
 
 static void supervise(struct supervisor *s)
@@ -241,11 +328,13 @@ static void supervise(struct supervisor *s)
 		{.fd = s->wire, .events = POLLIN},
 		{.fd = s->warden.fd, .events = POLLIN},
 		{.fd = s->signals, .events = POLLIN},
+		{.fd = s->late, .events = POLLIN},
 		{.fd = s->tracer.fd, .events = POLLIN},
 	};
 
 	while (!s->over) {
-		fds[3].fd = s->tracer.fd;
+		fds[3].fd = s->busy ? -1 : s->late;
+		fds[4].fd = s->tracer.fd;
 		if (poll(fds, ARRAY_LEN(fds), -1) < 0) {
 			continue;
 		}
@@ -260,6 +349,9 @@ static void supervise(struct supervisor *s)
 			hear_init(s);
 		}
 		if (fds[3].revents != 0 && !s->over) {
+			begin_late(s);
+		}
+		if (fds[4].revents != 0 && !s->over) {
 			hear_tracer(s);
 		}
 	}
@@ -279,26 +371,6 @@ static void reap_init(struct supervisor *s)
 	}
 }
 
-/* The terminal back from a group of the sandbox that is dead; a living one keeps it. */
-static void take_terminal(const struct supervisor *s)
-{
-	pid_t group = s->terminal < 0 ? -1 : tcgetpgrp(s->terminal);
-
-	if (group > 0 && group != getpgrp() && kill(-group, 0) < 0 && errno == ESRCH) {
-		tcsetpgrp(s->terminal, getpgrp());
-	}
-}
-
-static int find_terminal(struct termios *modes)
-{
-	for (int fd = 0; fd < 3; fd++) {
-		if (tcgetattr(fd, modes) == 0) {
-			return fd;
-		}
-	}
-	return -1;
-}
-
 bool confine_run(const struct confine_config *config, struct confine_result *ret_result,
 		 struct err *err)
 {
@@ -313,6 +385,8 @@ bool confine_run(const struct confine_config *config, struct confine_result *ret
 		.wire = -1,
 		.pidfd = -1,
 		.signals = -1,
+		.late = config->late,
+		.null = config->late < 0 ? -1 : open("/dev/null", O_RDWR | O_CLOEXEC),
 	};
 
 	s.terminal = find_terminal(&s.modes);
@@ -329,6 +403,8 @@ bool confine_run(const struct confine_config *config, struct confine_result *ret
 	fd_close(&s.wire);
 	fd_close(&s.pidfd);
 	fd_close(&s.signals);
+	fd_close(&s.late);
+	fd_close(&s.null);
 	result.notes = s.warden.notes;
 	result.nnotes = s.warden.nnotes;
 	*ret_result = result;

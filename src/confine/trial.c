@@ -104,7 +104,7 @@ static int try_file(const struct trial *t)
 
 /* --- programs ------------------------------------------------------------------------------- */
 
-bool trial_close(void)
+bool trial_close(struct err *err)
 {
 	struct sock_filter f[] = {
 		BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(struct seccomp_data, nr)),
@@ -115,7 +115,8 @@ bool trial_close(void)
 	};
 	struct sock_fprog prog = {.len = ARRAY_LEN(f), .filter = f};
 
-	return syscall(SYS_seccomp, SECCOMP_SET_MODE_FILTER, 0UL, &prog) == 0;
+	return syscall(SYS_seccomp, SECCOMP_SET_MODE_FILTER, 0UL, &prog) == 0 ||
+	       err_set(err, ERR_SETUP, errno, "cannot load the filter of the trial (seccomp)");
 }
 
 /* --- calls ---------------------------------------------------------------------------------- */

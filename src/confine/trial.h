@@ -3,6 +3,8 @@
 #ifndef LNK_CONFINE_TRIAL_H
 #define LNK_CONFINE_TRIAL_H
 
+#include "base/err.h"
+
 #include <stdbool.h>
 #include <stdint.h>
 #include <sys/types.h>
@@ -31,7 +33,7 @@ struct trial {
 void trial_try(const struct trial *trial) __attribute__((noreturn));
 
 /* In the child that is about to execute the program of RUN: no call but execve(2) and exit from now
- * on; others fail. False with errno set. Source: seccomp(2). */
-bool trial_close(void);
+ * on; others fail. Source: seccomp(2). */
+bool trial_close(struct err *err);
 
 #endif

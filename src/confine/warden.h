@@ -110,8 +110,9 @@ void warden_init_begin(struct warden *w, struct warden_init *ret_init);
 bool warden_init_wait(struct warden_init *wi, struct err *err);
 
 /* Says that every name is covered and that the root is in place (after pivot_root). Before the
- * program starts. Does not wait. */
-void warden_init_mounted(struct warden_init *wi);
+ * program starts. Does not wait. False, and nothing may start, when it cannot be said: a warden
+ * that does not know covers nothing again. */
+bool warden_init_mounted(struct warden_init *wi, struct err *err);
 
 /* Says that nothing but init lives any more, so that the placeholders go while init ends. After it
  * init forks nothing, and the warden's end may close. */

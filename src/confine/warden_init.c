@@ -40,19 +40,18 @@ bool warden_init_wait(struct warden_init *wi, struct err *err)
 	return err_set(err, ERR_SETUP, 0, "the warden of the guarded names could not start");
 }
 
-static void say(struct warden_init *wi, enum warden_kind_of_msg kind, uint32_t seq)
+/* False when it could not be said. A warden that is gone shows as the end of its socket, too. */
+static bool say(struct warden_init *wi, enum warden_kind_of_msg kind, uint32_t seq)
 {
 	struct warden_msg msg = {kind, seq};
 
-	/* A warden that is gone shows as the end of its socket. */
-	warden_wire_send(wi->fd, &msg, sizeof(msg), NULL, 0);
+	return warden_wire_send(wi->fd, &msg, sizeof(msg), NULL, 0);
 }
 
-void warden_init_mounted(struct warden_init *wi)
+bool warden_init_mounted(struct warden_init *wi, struct err *err)
 {
-	if (wi->fd >= 0) {
-		say(wi, WARDEN_MSG_MOUNTED, 0);
-	}
+	return wi->fd < 0 || say(wi, WARDEN_MSG_MOUNTED, 0) ||
+	       err_set(err, ERR_SETUP, errno, "cannot tell the warden that its names are covered");
 }
 
 void warden_init_empty(struct warden_init *wi)

@@ -118,13 +118,11 @@ static void become_warden(struct state *s, pid_t supervisor)
 	}
 }
 
-static void say(int fd, enum warden_kind_of_msg kind, uint32_t seq, int pass)
+static bool say(int fd, enum warden_kind_of_msg kind, uint32_t seq, int pass)
 {
 	struct warden_msg msg = {kind, seq};
 
-	if (fd >= 0) {
-		warden_wire_send(fd, &msg, sizeof(msg), &pass, pass >= 0 ? 1 : 0);
-	}
+	return fd >= 0 && warden_wire_send(fd, &msg, sizeof(msg), &pass, pass >= 0 ? 1 : 0);
 }
 
 static void say_err(struct state *s, enum warden_kind_of_msg kind, const struct err *err)
@@ -285,10 +283,13 @@ _Noreturn void warden_main(const struct warden_config *config, int supervisor_fd
 	if (s.over) {
 		_exit(0);
 	}
-	if (keep_start(&s.keep, config, &err)) {
-		say(s.supervisor_fd, WARDEN_MSG_READY, 0, s.keep.placeholders.run_fd);
-		say(s.init_fd, WARDEN_MSG_READY, 0, -1);
-	} else {
+	bool ready = keep_start(&s.keep, config, &err);
+	/* Who is waited for and cannot say so has to go, or nobody would. */
+	if (ready && (!say(s.supervisor_fd, WARDEN_MSG_READY, 0, s.keep.placeholders.run_fd) ||
+		      !say(s.init_fd, WARDEN_MSG_READY, 0, -1))) {
+		ready = err_set(&err, ERR_SETUP, errno, "the warden cannot be heard");
+	}
+	if (!ready) {
 		keep_end(&s.keep);
 		say_err(&s, WARDEN_MSG_FAILED, &err);
 		_exit(0);

@@ -15,6 +15,8 @@ static size_t length(const struct wire *m)
 	case WIRE_STOPPED:
 	case WIRE_SIGNAL:
 	case WIRE_CONTINUE:
+	case WIRE_START:
+	case WIRE_AGAIN:
 		break;
 	}
 	return offsetof(struct wire, u);

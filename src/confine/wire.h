@@ -9,11 +9,13 @@
 enum wire_kind {
 	/* init to supervisor */
 	WIRE_FAILED = 1, /* err: before the program started */
-	WIRE_STOPPED,    /* number: the signal that stopped the program */
+	WIRE_STOPPED,    /* the program was; number: of the last WIRE_CONTINUE before */
 	WIRE_ENDED,      /* number: wait status; left, names */
+	WIRE_AGAIN,      /* after that: another program may come (late.h) */
 	/* supervisor to init */
 	WIRE_SIGNAL,   /* number: send it to the program */
-	WIRE_CONTINUE, /* lnk was continued: the program goes on too */
+	WIRE_CONTINUE, /* lnk was, for the number-th time: the program goes on too */
+	WIRE_START,    /* the program that comes late has come */
 };
 
 struct wire {

@@ -4,6 +4,7 @@
 
 #include "base/clock.h"
 #include "base/fd.h"
+#include "base/testguard.h"
 #include "gate/address.h"
 #include "gate/call_inner.h"
 #include "gate/sock.h"
@@ -198,7 +199,7 @@ bool call_rate(struct call *call, struct verdict *ret_refused, unsigned *ret_wai
 {
 	struct gate *gate = call->gate;
 
-	if (call->section != GATE_INTERNET ||
+	if (call->section != GATE_INTERNET || !guard_on("rate") ||
 	    rate_take(&gate->rate, (uint64_t)clock_now_ms(), ret_wait_s)) {
 		return true;
 	}

@@ -35,7 +35,12 @@
 #define FIRST_FREE (DOOR_FD + 1)
 
 /* What getaddrinfo(3) reads of an environment, resolver(5). */
-static const char *const kept[] = {"RES_OPTIONS", "LOCALDOMAIN"};
+static const char *const kept[] = {
+	"RES_OPTIONS", "LOCALDOMAIN",
+#ifdef LNK_TEST_GUARDS
+	"LNK_TEST_WITHOUT", /* base/testguard.h */
+#endif
+};
 static const char *const fixed[] = {
 	/* Times are told in UTC: no file of time zones is read at start. */
 	"TZ=UTC0",

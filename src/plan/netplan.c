@@ -2,6 +2,7 @@
 #include "plan/netplan.h"
 
 #include "base/str.h"
+#include "base/testguard.h"
 
 #include <string.h>
 
@@ -101,7 +102,7 @@ void net_plan_make(const struct spec *spec, struct arena *arena, struct net_plan
 	const struct spec_value *mode = &spec->value[SPEC_NETWORK_MODE];
 	struct net_plan plan = {.spec_file = spec->file};
 
-	plan.host_mode = mode->n > 0 && str_eq(mode->v[0].text, "host");
+	plan.host_mode = (mode->n > 0 && str_eq(mode->v[0].text, "host")) || !guard_on("network");
 	internet(spec, arena, &plan);
 	lan(spec, arena, &plan);
 	ports(spec, SPEC_LOCALHOST_PORTS, arena, &plan);

@@ -19,7 +19,7 @@ enum plan_kind {
 	PLAN_DEVICES, /* null, zero, full, random, urandom, tty, pts, shm, mqueue at /dev */
 	PLAN_BIND,    /* the host's `source` at `path`; PLAN_READ_ONLY; dev/ino are checked */
 	PLAN_COPY,    /* a copy of the host's file `source`, owned by the user, over `path` */
-	PLAN_SOCKET,  /* the broker's listening socket at `path` */
+	PLAN_SOCKET,  /* a listening socket of the broker's at `path` */
 	PLAN_SEAL,    /* the file system at `path` becomes read only */
 	PLAN_PIN,     /* `path` read only and in its place: a bind of itself */
 	PLAN_ANCHOR,  /* `path`, a folder, in its place though written: a bind of itself */
@@ -85,10 +85,13 @@ struct plan {
 struct plan_shim {
 	const char *name;   /* in PLAN_SHIMS */
 	struct origin from; /* the line that grants it */
+	bool tool;          /* it has a socket of its own in PLAN_CALLS, of its name */
 };
 
-/* Where they lie inside, first on PATH, and where they ask. */
+/* Where they lie inside, first on PATH, and where they ask: whoever waits for calls of one tool
+ * takes those of its socket, and nobody else's. */
 #define PLAN_SHIMS  "/run/lnk/bin"
+#define PLAN_CALLS  "/run/lnk/calls"
 #define PLAN_BROKER "/run/lnk/broker"
 
 struct plan_options {

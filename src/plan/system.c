@@ -178,6 +178,16 @@ static void shims(struct build *b)
 					     .flags = PLAN_READ_ONLY,
 					     .from = o->shims[i].from});
 	}
+	folder(b, PLAN_CALLS, 0755);
+	for (size_t i = 0; i < o->nshims; i++) {
+		if (o->shims[i].tool) {
+			build_op(b,
+				 (struct plan_op){.kind = PLAN_SOCKET,
+						  .path = arena_printf(b->arena, PLAN_CALLS "/%s",
+								       o->shims[i].name),
+						  .from = o->shims[i].from});
+		}
+	}
 	build_op(b, (struct plan_op){.kind = PLAN_SOCKET, .path = PLAN_BROKER});
 }
 

@@ -67,16 +67,29 @@ static void __attribute__((noreturn)) refuse(const char *name, const char *text)
 
 /* --- asking ------------------------------------------------------------------------------- */
 
-static int call_broker(const char *name)
+static bool call_at(int fd, const char *path)
 {
-	const struct sockaddr_un at = {.sun_family = AF_UNIX, .sun_path = PLAN_BROKER};
-	int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
+	struct sockaddr_un at = {.sun_family = AF_UNIX};
 	int done;
 
+	if (strlen(path) >= sizeof(at.sun_path)) {
+		return false;
+	}
+	memcpy(at.sun_path, path, strlen(path) + 1);
 	do {
-		done = fd < 0 ? -1 : connect(fd, (const struct sockaddr *)&at, sizeof(at));
-	} while (fd >= 0 && done < 0 && errno == EINTR);
-	if (done < 0) {
+		done = connect(fd, (const struct sockaddr *)&at, sizeof(at));
+	} while (done < 0 && errno == EINTR);
+	return done == 0;
+}
+
+/* A tool's own socket, or everybody's. */
+static int call_broker(const char *name, enum frame_kind kind)
+{
+	char path[sizeof(PLAN_CALLS) + 1 + FRAME_NAME_MAX] = PLAN_CALLS "/";
+	int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
+
+	memcpy(path + sizeof(PLAN_CALLS), name, strlen(name) + 1);
+	if (fd < 0 || !((kind == FRAME_TOOL && call_at(fd, path)) || call_at(fd, PLAN_BROKER))) {
 		refuse(name, "it runs outside the sandbox, and nothing answers for it there");
 	}
 	return fd;
@@ -181,8 +194,20 @@ static void tell_signal(struct shim *s, int number, bool from_terminal)
 	(void)send_all(s->broker, frame, frame_small_write(frame, FRAME_SIGNAL, &small));
 }
 
-/* The tool stands still: so does our job, for the shell to see, as if the tool were part of it. */
-static void stop(struct shim *s, int number)
+static void pass_signals(struct shim *s)
+{
+	struct signalfd_siginfo si;
+
+	while (read(s->signals, &si, sizeof(si)) == (ssize_t)sizeof(si)) {
+		s->had |= 1ULL << si.ssi_signo;
+		tell_signal(s, (int)si.ssi_signo, si.ssi_code == SI_KERNEL);
+	}
+}
+
+/* The tool stands still: so does our job, for the shell to see, as if the tool were part of it.
+ * Not where it was so and is woken again, which the broker did not know when it told us: it had
+ * heard of `continued` wake-ups then. */
+static void stop(struct shim *s, int number, uint32_t continued)
 {
 	const struct timespec now = {0, 0};
 	bool by_terminal = number == SIGTTIN || number == SIGTTOU;
@@ -195,8 +220,17 @@ static void stop(struct shim *s, int number)
 	sigemptyset(&stopping);
 	sigaddset(&stopping, number);
 	signal(number, SIG_DFL);
-	sigprocmask(SIG_UNBLOCK, &stopping, NULL);
+	/* From here on the terminal cannot stop us, and so nobody wakes us, before we stop. */
+	sigprocmask(SIG_BLOCK, &stopping, NULL);
+	pass_signals(s);
+	if (continued < s->continued) {
+		if (by_terminal) {
+			sigprocmask(SIG_UNBLOCK, &stopping, NULL);
+		}
+		return;
+	}
 	kill(0, number);
+	sigprocmask(SIG_UNBLOCK, &stopping, NULL);
 	if (sigtimedwait(&waking, NULL, &now) < 0 && by_terminal) {
 		/* A job that no shell watches does not stop by these. The tool would ask for the
 		 * terminal again at once. */
@@ -258,10 +292,7 @@ static void obey(struct shim *s, enum frame_kind kind, const struct frame_small 
 		say(s->name, f->text, f->text_len);
 		_exit((int)f->number);
 	}
-	/* One from before we were woken: the tool is being woken, too. */
-	if (f->more >= s->continued) {
-		stop(s, (int)f->number);
-	}
+	stop(s, (int)f->number, f->more);
 }
 
 /* All whole frames that have come. */
@@ -302,16 +333,6 @@ static void hear(struct shim *s)
 	obey_all(s);
 }
 
-static void pass_signals(struct shim *s)
-{
-	struct signalfd_siginfo si;
-
-	while (read(s->signals, &si, sizeof(si)) == (ssize_t)sizeof(si)) {
-		s->had |= 1ULL << si.ssi_signo;
-		tell_signal(s, (int)si.ssi_signo, si.ssi_code == SI_KERNEL);
-	}
-}
-
 /* Those of `numbers` that the caller does not have ignored; SIGCONT always. */
 static void watch_signals(struct shim *s, const int *numbers, size_t n)
 {
@@ -345,7 +366,7 @@ static void __attribute__((noreturn)) run_tool(struct shim *s, char **args)
 		refuse(s->name, "cannot hand its descriptors over");
 	}
 	watch_signals(s, passed, ARRAY_LEN(passed));
-	s->broker = call_broker(s->name);
+	s->broker = call_broker(s->name, FRAME_TOOL);
 	ask(s, FRAME_TOOL, args, given, FRAME_FDS);
 	relays_passed(given);
 	for (;;) {
@@ -385,7 +406,7 @@ static _Noreturn void browse(struct shim *s, char **args)
 {
 	static const int ending[] = {SIGHUP, SIGINT, SIGQUIT, SIGTERM};
 
-	s->broker = call_broker(s->name);
+	s->broker = call_broker(s->name, FRAME_BROWSE);
 	/* No job is stopped in the middle of a question. */
 	signal(SIGTSTP, SIG_IGN);
 	watch_signals(s, ending, ARRAY_LEN(ending));

@@ -182,42 +182,6 @@ def test_granted_folder_itself_does_not_move(cell):
     assert names_below(cell.box.proj) == ["app", "app/.envrc"]
 
 
-WAYS = """cat {f}; cat /proc/self/root{f}; cat /proc/1/root{f}; cat /proc/self/cwd/s/key
-cat link; cat s/../s/key; cat ./s//key; cp {f} c; cat c; ln {f} h; cat h; mv s s2; cat s2/key
-cd s && cat key; cd {d}; cat s/key; tar cf - . | cat; dd if={f}; rsync -a s s3; cat s3/key
-exec 8<{f}; cat <&8; cat /proc/self/fd/8; ls -la s; cat s/*; find s; python3 {d}/o.py; true"""
-
-O_PATH = """import os, sys
-for name in "s", "s/key", ".":
-    try:
-        fd = os.open(name, os.O_PATH)
-    except OSError:
-        continue
-    for way in (lambda: os.read(os.open(f"/proc/self/fd/{fd}", os.O_RDONLY), 99),
-                lambda: os.read(os.open("key", os.O_RDONLY, dir_fd=fd), 99),
-                lambda: os.read(os.open("s/key", os.O_RDONLY, dir_fd=fd), 99),
-                lambda: os.read(os.open(f"/proc/self/fd/{fd}/s/key", os.O_RDONLY), 99),
-                lambda: os.listdir(fd), lambda: os.listdir(f"/proc/self/fd/{fd}")):
-        try:
-            print(way())
-        except OSError:
-            pass
-"""
-
-
-@row("F7")
-@pytest.mark.parametrize("what", ["proj/s", "proj/s/key"])
-def test_hidden_path_under_every_name(cell, what):
-    cell.box.write("s/key", "TOPSECRET\n")
-    cell.box.write("o.py", O_PATH)
-    (cell.box.proj / "link").symlink_to("s/key")
-    script = WAYS.format(f=cell.box.proj / "s/key", d=cell.box.proj)
-    cell.spec(write=["proj"], hide=[what])
-    assert "TOPSECRET" not in repr(cell.box.sh(script))
-    assert (cell.box.proj / "s/key").read_text() == "TOPSECRET\n"
-    assert cell.box.sh(script, without="covers").out.count("TOPSECRET") > 8
-
-
 @row("F7")
 def test_hidden_path_in_a_home_that_is_open(cell):
     """Below `read = ["~"]`, with Link's own folders closed without a word."""
@@ -437,33 +401,6 @@ def test_descriptors_that_were_left_open(cell):
     finally:
         for fd in fds:
             os.close(fd)
-
-
-def test_input_file_is_not_opened_for_writing(cell):
-    """The descriptor is for reading; opened anew by its name in /proc it would not be."""
-    kept = cell.box.dir / "input"
-    kept.write_text("mine\n")
-    attack = "echo EVIL > /proc/self/fd/0; echo EVIL > /dev/stdin; truncate -s0 /dev/stdin; cat"
-    argv = cell.box.argv("sh", "-c", attack)
-    for without, expected in ((None, "mine\n"), ("landlock", "")):
-        argv = cell.box.argv("sh", "-c", attack, without=without)
-        with open(kept) as stdin:
-            subprocess.run(argv, stdin=stdin, cwd=cell.box.proj, capture_output=True,
-                           env=cell.box.environment(without=without))
-        assert kept.read_text() == expected, without
-
-
-def test_output_file_is_not_read(cell):
-    kept = cell.box.dir / "output"
-    kept.write_text("SECRET\n")
-    attack = "exec 3>&1; cat /proc/self/fd/3 > got; true"
-    for without in (None, "landlock"):
-        argv = cell.box.argv("sh", "-c", attack, without=without)
-        with open(kept, "a") as stdout:
-            subprocess.run(argv, stdout=stdout, stdin=subprocess.DEVNULL, cwd=cell.box.proj,
-                           env=cell.box.environment(without=without), stderr=subprocess.DEVNULL)
-        got = (cell.box.proj / "got").read_text()
-        assert ("SECRET" in got) == (without is not None)
 
 
 def test_names_left_behind_are_shown_harmless(cell):

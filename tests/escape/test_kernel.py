@@ -1,15 +1,14 @@
 """Rows K: namespaces, mounts, other processes, the terminal, the kernel's own surface."""
 
-import fcntl
 import os
 import shutil
 import signal
 import subprocess
 import tempfile
-import termios
 
 import pytest
 
+from attacks.kernel import CALLS
 from cell import (CLONE_NEWNS, CLONE_NEWPID, CLONE_NEWUSER, IS_ROOT, LNK, VARIANTS, cell,
                   root_only, row, runs_outside)
 from conftest import Box
@@ -217,63 +216,6 @@ def test_no_capability_is_left(cell):
         assert cell.inside("call", "sethostname", "s:x", 1, without="capabilities") == "done"
 
 
-# --- the terminal ---------------------------------------------------------------------------
-
-TIOCLINUX, TIOCCONS, TIOCSETD = 0x541C, 0x541D, 0x5423
-
-
-def on_terminal(cell, script, **kwargs):
-    """Runs a Python script in the sandbox as the leader of a new terminal's session; its output,
-    and what was typed into the terminal and not read."""
-    leader, follower = os.openpty()
-    attack = cell.box.write("attack.py", script)
-
-    def settle():
-        os.setsid()
-        fcntl.ioctl(0, termios.TIOCSCTTY, 0)
-    words = kwargs.pop("words", None) or cell.box.argv("python3", attack, **kwargs)
-    process = subprocess.Popen(words, cwd=cell.box.proj, stdin=follower, stdout=subprocess.PIPE,
-                               stderr=subprocess.PIPE, preexec_fn=settle,
-                               env=cell.box.environment(without=kwargs.get("without")), text=True)
-    out = process.communicate(timeout=30)
-    attrs = termios.tcgetattr(follower)
-    attrs[3] &= ~termios.ICANON
-    attrs[6][termios.VMIN] = 0
-    termios.tcsetattr(follower, termios.TCSANOW, attrs)
-    typed = os.read(follower, 4096)
-    os.close(leader)
-    os.close(follower)
-    return out, typed
-
-
-STI = """import ctypes, sys
-libc = ctypes.CDLL(None, use_errno=True)
-libc.ioctl.argtypes = ctypes.c_int, ctypes.c_ulong, ctypes.c_char_p
-for request in 0x5412, 0x5412 | 1 << 32, 0x541c, 0x541d, 0x5423, 0x5423 | 1 << 32:
-    print(hex(request), libc.ioctl(0, request, b"x"), ctypes.get_errno())
-    ctypes.set_errno(0)
-"""
-
-
-@row("K9")
-def test_typing_into_the_terminal(cell):
-    (out, err), typed = on_terminal(cell, STI)
-    lines = [line.split()[1:] for line in out.splitlines()]
-    assert lines == [["-1", "1"]] * 6, (out, err)
-    assert b"x" not in typed
-    (out, err), typed = on_terminal(cell, STI, words=["python3", "attack.py"])
-    # Kernels may switch TIOCSTI off for all but the privileged (dev.tty.legacy_tiocsti).
-    assert b"x" in typed or out.splitlines()[0].endswith(" 5"), (out, err)
-    assert out.splitlines()[4].split()[1:] != ["-1", "1"], out
-
-
-@row("K9")
-def test_typing_is_stopped_by_the_filter(cell):
-    (out, err), typed = on_terminal(cell, STI, without="seccomp")
-    assert b"x" in typed or out.splitlines()[0].endswith(" 5"), (out, err)
-    assert out.splitlines()[4].split()[1:] != ["-1", "1"], out
-
-
 # --- the kernel -----------------------------------------------------------------------------
 
 
@@ -302,18 +244,18 @@ def test_whole_program_of_another_architecture(cell, variant):
 
 
 SURFACE = {
-    "userfaultfd": (("userfaultfd", 1), "EPERM"),
+    "userfaultfd": (CALLS["userfaultfd"][1], "EPERM"),
     "perf_event_open": (("perf_event_open", "b:0x7000000001", 0, -1 % 2**64, -1 % 2**64, 0),
                         "EPERM"),
     "bpf": (("bpf", 0, "b:0", 72), "EPERM"),
-    "add_key": (("add_key", "s:user", "s:lnk-test", "s:x", 1, -2 % 2**64), "EPERM"),
+    "add_key": (CALLS["keyring"][1], "EPERM"),
     "request_key": (("request_key", "s:user", "s:lnk-none", 0, 0), "EPERM"),
     "keyctl": (("keyctl", 0, -4 % 2**64, 0), "EPERM"),
-    "io_uring": (("io_uring_setup", 4, "b:0"), "ENOSYS"),
-    "modify_ldt": (("modify_ldt", 0, "b:0", 16), "EPERM"),
-    "personality": (("personality", 0x0400000), "EPERM"),
+    "io_uring": (CALLS["io_uring"][1], "ENOSYS"),
+    "modify_ldt": (CALLS["modify_ldt"][1], "EPERM"),
+    "personality": (CALLS["personality"][1], "EPERM"),
     "openat2": (("openat2", -100 % 2**64, "s:/etc/passwd", "b:0", 24), "ENOSYS"),
-    "fanotify": (("fanotify_init", 0x200, 0), "EPERM"),
+    "fanotify": (CALLS["fanotify"][1], "EPERM"),
     "pidfd_getfd": (("pidfd_getfd", 0, 0, 0), "EPERM"),
     "kcmp": (("kcmp", 1, 1, 0, 0, 0), "EPERM"),
     "syslog": (("syslog", 10, 0, 0), "EPERM"),

@@ -3,47 +3,12 @@
 import os
 import socket
 import tempfile
-import threading
 
 import pytest
 
 from cell import cell, row
 from conftest import box_base, wait_until
-
-
-class Server:
-    """A Unix socket that answers each call with one letter and counts them."""
-
-    def __init__(self, name, kind=socket.SOCK_STREAM, letter=b"F"):
-        self.calls, self.letter = 0, letter
-        self.socket = socket.socket(socket.AF_UNIX, kind)
-        self.name = str(name)
-        self.socket.bind("\0" + self.name[1:] if self.name.startswith("@") else self.name)
-        if kind == socket.SOCK_STREAM:
-            self.socket.listen(128)
-            threading.Thread(target=self.serve, daemon=True).start()
-
-    def serve(self):
-        while True:
-            try:
-                call, _ = self.socket.accept()
-            except OSError:
-                return
-            self.calls += 1
-            with call:
-                try:
-                    call.send(self.letter)
-                except OSError:
-                    pass
-
-    def __enter__(self):
-        return self
-
-    def __exit__(self, *exception):
-        self.socket.shutdown(socket.SHUT_RDWR)
-        self.socket.close()
-        if not self.name.startswith("@") and os.path.exists(self.name):
-            os.unlink(self.name)
+from scene import Server
 
 
 PLACES = {

@@ -43,7 +43,9 @@ static void check_granted(const struct url *url)
 	const char *why;
 	struct addr a;
 
-	REQUIRE(url_granted(url, own, 2, &err) == &own[1]);
+	/* The first may be the URL's by chance. */
+	const struct net_host *by = url_granted(url, own, 2, &err);
+	REQUIRE(by != NULL && strcmp(by->pattern, url->host) == 0);
 	REQUIRE(url_granted(url, any, 0, &err) == NULL && err.msg[0] != '\0');
 	if (url_granted(url, any, 1, &err) == NULL) {
 		return;

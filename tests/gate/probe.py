@@ -3,6 +3,7 @@
 its word or on standard input) and prints what came of each, one line of JSON. The steps are the functions do_* below. Only sockets: what a
 client library would hide is told as it is. Bytes are text in latin-1."""
 
+import base64
 import errno
 import json
 import os
@@ -13,6 +14,7 @@ import struct
 import sys
 import threading
 import time
+import urllib.parse
 
 EVENTS = {socket.EAI_NONAME: "unknown name", socket.EAI_AGAIN: "try again",
           socket.EAI_NODATA: "no address", socket.EAI_FAIL: "failed"}
@@ -28,8 +30,42 @@ def failure(error):
     return errno.errorcode.get(error.errno, str(error))
 
 
-def dial(host, port, timeout=8.0, family=0, **_):
-    """Connects as getaddrinfo says, the first address that answers."""
+def proxy_address():
+    """(host, port, login in base64) of the proxy that the environment names, or None."""
+    for name in ("HTTPS_PROXY", "https_proxy", "HTTP_PROXY", "http_proxy"):
+        if os.environ.get(name):
+            url = urllib.parse.urlsplit(os.environ[name])
+            login = urllib.parse.unquote(f"{url.username}:{url.password}") if url.username else ""
+            return url.hostname, url.port, base64.b64encode(login.encode()).decode()
+    return None
+
+
+def dial_proxy(host, port, timeout=8.0, connect=True, **_):
+    """A connection to the environment's proxy, through it to the host when `connect`."""
+    where, at, login = proxy_address()
+    sock = socket.create_connection((where, at), timeout)
+    if connect:
+        name = f"[{host}]" if ":" in host else host
+        ask = (f"CONNECT {name}:{port} HTTP/1.1\r\nHost: {name}:{port}\r\n" +
+               (f"Proxy-Authorization: Basic {login}\r\n" if login else "") + "\r\n")
+        sock.sendall(ask.encode("latin1"))
+        head = b""
+        while b"\r\n\r\n" not in head:
+            more = sock.recv(1)
+            if not more:
+                break
+            head += more
+        if head[9:12] != b"200":
+            sock.close()
+            raise OSError(errno.EACCES, "the proxy refused")
+    return sock
+
+
+def dial(host, port, timeout=8.0, family=0, by="", **_):
+    """Connects as getaddrinfo says, the first address that answers; `by` "connect" or "absolute":
+    by way of the environment's proxy."""
+    if by:
+        return dial_proxy(host, port, timeout, by == "connect")
     error = None
     for info in socket.getaddrinfo(host, port, family, socket.SOCK_STREAM):
         sock = socket.socket(*info[:3])
@@ -63,15 +99,29 @@ def do_connect(**where):
         return {"peer": sock.getpeername()[0], "own": sock.getsockname()[0]}
 
 
+def absolute(text, host, port, **_):
+    """A request in the form that a proxy is asked in (RFC 9112 section 3.2.2), with the login."""
+    name = host if port == 80 else f"{host}:{port}"
+    line, _, rest = text.partition("\r\n")
+    words = line.split(" ")
+    if len(words) > 1 and words[1].startswith("/"):
+        words[1] = f"http://{name}{words[1]}"
+    login = proxy_address()[2]
+    return " ".join(words) + "\r\n" + (
+        f"Proxy-Authorization: Basic {login}\r\n" if login else "") + rest
+
+
 def do_raw(send="", pieces=None, pause=0.0, half=False, limit=1 << 20, wait=None, **where):
     """Sends bytes (or pieces, with a pause between) and reads to the end. `half`: ends its half
     first. `wait`: seconds until it gives up reading."""
     with dial(**where) as sock:
+        if where.get("by") == "absolute":
+            send, pieces = absolute(send, **where), None
         try:
             for piece in pieces or [send]:
                 sock.sendall(piece.encode("latin1"))
                 time.sleep(pause)
-            if half:
+            if half and not where.get("by"):  # some proxies take that for the end of the call
                 sock.shutdown(socket.SHUT_WR)
         except OSError as error:
             pass_on = failure(error)
@@ -259,6 +309,15 @@ def do_say(text):
 
 def main():
     for step in json.loads(sys.argv[1] if len(sys.argv) > 1 else sys.stdin.read()):
+        # "every": once more by each way that the environment's proxy offers, where there is one.
+        if step.pop("every", False) and proxy_address():
+            for by in ("connect", "absolute"):
+                words = {k: v for k, v in step.items() if k != "do"}
+                try:
+                    said = globals()["do_" + step["do"]](**words, by=by)
+                except (OSError, UnicodeError, ValueError) as error:
+                    said = repr(error)
+                print(f"{by}: {str(said)[:300]}", file=sys.stderr, flush=True)
         name = step.pop("do")
         start = time.monotonic()
         try:

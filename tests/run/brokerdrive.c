@@ -193,10 +193,10 @@ static void hand_socket_out(int door)
 {
 	const struct sockaddr_un name = {.sun_family = AF_UNIX, .sun_path = PLAN_BROKER};
 	auto_close int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
-	const char hello = 0;
 
 	must(fd >= 0 && bind(fd, (const struct sockaddr *)&name, sizeof(name)) == 0 &&
-		     listen(fd, 128) == 0 && pass_send(door, &hello, 1, &fd, 1),
+		     listen(fd, 128) == 0 &&
+		     pass_send(door, PLAN_BROKER, sizeof(PLAN_BROKER), &fd, 1),
 	     PLAN_BROKER);
 }
 

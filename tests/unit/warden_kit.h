@@ -252,7 +252,7 @@ static inline void init_main_of(struct run *r, uid_t uid, gid_t gid)
 	close(mnt);
 	warden_init_begin(&r->warden, &r->inside);
 	build_root(r);
-	warden_init_mounted(&r->inside);
+	assert_true(warden_init_mounted(&r->inside, &err));
 	if (r->two) {
 		CHECK(unshare(CLONE_NEWUSER) == 0);
 		map_user(uid, 0, 0);

@@ -1,14 +1,18 @@
 /* One look at every guard, for a run whose set-up was disturbed. */
 #include "probe.h"
 
+#include <arpa/inet.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <netinet/in.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/ptrace.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -63,13 +67,33 @@ static void leak(bool is_open, const char *what)
 	}
 }
 
-/* audit HIDDEN PINNED READONLY OUTSIDE UNLISTED LOADER: prints a line for each guard that is
- * missing. LOADER "-": there is none, or the kernel cannot close it. */
+/* Whether a server of this machine at 127.0.0.1 answers. */
+static bool reaches(const char *port)
+{
+	struct sockaddr_in to = {.sin_family = AF_INET,
+				 .sin_port = htons((unsigned short)number(port)),
+				 .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
+	const struct timeval most = {.tv_sec = 2};
+	char letter;
+	int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+
+	setsockopt(fd, SOL_SOCKET, SO_RCVTIMEO, &most, sizeof(most));
+	/* With a gate every call begins; it is refused then. */
+	bool reached = fd >= 0 && connect(fd, (struct sockaddr *)&to, sizeof(to)) == 0 &&
+		       send(fd, "GET / HTTP/1.0\r\n\r\n", 18, MSG_NOSIGNAL) == 18 &&
+		       recv(fd, &letter, 1, 0) == 1;
+	close(fd);
+	return reached;
+}
+
+/* audit HIDDEN PINNED READONLY OUTSIDE UNLISTED LOADER PORT: prints a line for each guard that is
+ * missing. LOADER "-": there is none, or the kernel cannot close it. PORT is one of a server of
+ * this machine that is not granted. */
 static int audit(int argc, char **argv)
 {
 	char *const ran[] = {"probe", "ran", NULL};
 
-	if (argc != 7) {
+	if (argc != 8) {
 		return refused(EINVAL);
 	}
 	char *const loaded[] = {argv[6], argv[5], "ran", NULL};
@@ -80,7 +104,12 @@ static int audit(int argc, char **argv)
 	leak(opens(argv[1], O_RDONLY), "hidden file is read");
 	leak(opens(argv[2], O_WRONLY), "pinned file is written");
 	leak(opens(argv[3], O_WRONLY), "read-only file is written");
+	/* Of Landlock's rules none stops this, of the mounts' all. */
+	leak(chmod(argv[3], 0600) == 0, "read-only file changes its mode");
 	leak(opens(argv[4], O_RDONLY), "file outside is read");
+	leak(opens("/proc/keys", O_RDONLY) || opens("/proc/key-users", O_RDONLY),
+	     "keys of the machine are read");
+	leak(reaches(argv[7]), "a server of this machine is reached");
 	leak(opens("/etc/lnk-audit", O_WRONLY | O_CREAT), "system folder is written");
 	leak(opens("/proc/sys/kernel/hostname", O_WRONLY), "kernel setting is written");
 	leak(runs(argv[5], ran), "unlisted program runs");
@@ -93,11 +122,12 @@ static int audit(int argc, char **argv)
 	leak(holds_any("\nCapEff:\t") || holds_any("\nCapPrm:\t"), "capabilities are held");
 	leak(holds_any("\nCapBnd:\t"), "capabilities are bounded by nothing");
 	leak(!holds_any("\nNoNewPrivs:\t"), "privileges can be gained");
+	leak(!holds_any("\nSeccomp:\t"), "filter is missing by its own account");
 	leak(getpid() == 1 || getppid() != 1, "there is no init");
 	return 0;
 }
 
 const struct attack audit_attacks[] = {
-	{"audit", "HIDDEN PINNED READONLY OUTSIDE UNLISTED LOADER", audit},
+	{"audit", "HIDDEN PINNED READONLY OUTSIDE UNLISTED LOADER PORT", audit},
 	{NULL, NULL, NULL},
 };

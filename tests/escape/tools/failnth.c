@@ -7,8 +7,9 @@
  * is over and nothing is counted any more. N 0 lets none fail and lists them: the number of each
  * call on a line of its own.
  *
- * Prints "N NUMBER" (the call's number) when it let one fail. All this on the descriptor 9. Exit:
- * COMMAND's; 124 when it hung; 125 when the harness failed. */
+ * Prints "N NUMBER NAME" (the call's number, the process's name) when it let one fail, and when
+ * PROGRAM starts "gate SECCOMP NO_NEW_PRIVS", of a process that is called lnk-gate then. All this
+ * on the descriptor 9. Exit: COMMAND's; 124 when it hung; 125 when the harness failed. */
 #include <elf.h>
 #include <errno.h>
 #include <signal.h>
@@ -25,6 +26,7 @@
 #include <unistd.h>
 
 #define RUN_MAX_S 15
+#define SEEN_MAX  64
 #define OPTIONS                                                                                    \
 	(PTRACE_O_TRACESYSGOOD | PTRACE_O_TRACEFORK | PTRACE_O_TRACEVFORK | PTRACE_O_TRACECLONE |  \
 	 PTRACE_O_TRACEEXEC | PTRACE_O_EXITKILL)
@@ -35,7 +37,9 @@ struct run {
 	int error;
 	const char *program;
 	pid_t failing; /* whose call is being failed */
-	bool over;     /* PROGRAM runs */
+	pid_t seen[SEEN_MAX];
+	unsigned nseen;
+	bool over; /* PROGRAM runs */
 };
 
 static void fail(const char *what)
@@ -76,6 +80,48 @@ static void set_call(pid_t pid, bool entry, long value)
 #endif
 }
 
+/* A file of /proc/PID, cut to `size`. */
+static const char *proc_text(pid_t pid, const char *file, char *ret_text, size_t size)
+{
+	char path[64];
+
+	snprintf(path, sizeof(path), "/proc/%d/%s", (int)pid, file);
+	FILE *f = fopen(path, "re");
+	size_t n = f == NULL ? 0 : fread(ret_text, 1, size - 1, f);
+	if (f != NULL) {
+		fclose(f);
+	}
+	ret_text[n] = '\0';
+	return ret_text;
+}
+
+static const char *name_of(pid_t pid, char *ret_name, size_t size)
+{
+	proc_text(pid, "comm", ret_name, size);
+	ret_name[strcspn(ret_name, "\n ")] = '\0';
+	return ret_name;
+}
+
+/* What the gate, if there is one, has locked itself up by. */
+static void tell_gate(const struct run *run)
+{
+	char name[32];
+	char status[8192];
+
+	for (unsigned i = 0; i < run->nseen; i++) {
+		if (strcmp(name_of(run->seen[i], name, sizeof(name)), "lnk-gate") != 0) {
+			continue;
+		}
+		proc_text(run->seen[i], "status", status, sizeof(status));
+		const char *filter = strstr(status, "\nSeccomp:\t");
+		const char *rights = strstr(status, "\nNoNewPrivs:\t");
+
+		if (filter != NULL && rights != NULL) {
+			dprintf(9, "gate %c %c\n", filter[10], rights[13]);
+		}
+	}
+}
+
 static void on_call(struct run *run, pid_t pid)
 {
 	struct __ptrace_syscall_info info;
@@ -90,10 +136,13 @@ static void on_call(struct run *run, pid_t pid)
 	if (info.op != PTRACE_SYSCALL_INFO_ENTRY || run->over) {
 		return;
 	}
+	char name[32];
 	if (run->nth == 0) {
-		dprintf(9, "%llu\n", (unsigned long long)info.entry.nr);
+		dprintf(9, "%llu %s\n", (unsigned long long)info.entry.nr,
+			name_of(pid, name, sizeof(name)));
 	} else if (++run->count == run->nth) {
-		dprintf(9, "%lu %llu\n", run->nth, (unsigned long long)info.entry.nr);
+		dprintf(9, "%lu %llu %s\n", run->nth, (unsigned long long)info.entry.nr,
+			name_of(pid, name, sizeof(name)));
 		set_call(pid, true, -1);
 		run->failing = pid;
 	}
@@ -129,10 +178,25 @@ static void on_stop(struct run *run, pid_t pid, int status)
 		ptrace(PTRACE_LISTEN, pid, NULL, NULL);
 		return;
 	} else if (event != 0) {
-		run->over |= event == PTRACE_EVENT_EXEC && is_program(run, pid);
+		if (event == PTRACE_EVENT_EXEC && !run->over && is_program(run, pid)) {
+			run->over = true;
+			tell_gate(run);
+		}
 		sig = 0;
 	}
 	ptrace(run->over ? PTRACE_CONT : PTRACE_SYSCALL, pid, NULL, sig);
+}
+
+static void remember(struct run *run, pid_t pid)
+{
+	for (unsigned i = 0; i < run->nseen; i++) {
+		if (run->seen[i] == pid) {
+			return;
+		}
+	}
+	if (run->nseen < SEEN_MAX) {
+		run->seen[run->nseen++] = pid;
+	}
 }
 
 static pid_t start(char **argv)
@@ -184,6 +248,7 @@ int main(int argc, char **argv)
 			continue;
 		}
 		if (WIFSTOPPED(status)) {
+			remember(&run, pid);
 			on_stop(&run, pid, status);
 		} else if (pid == first) {
 			code = WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);

@@ -1,7 +1,7 @@
 /* Taking one guard away, so that an escape test shows which guard stops an attack. Exists only in
  * builds with -Dtest_guards=true; in every other build each guard is always on. */
-#ifndef LNK_CONFINE_TESTGUARD_H
-#define LNK_CONFINE_TESTGUARD_H
+#ifndef LNK_BASE_TESTGUARD_H
+#define LNK_BASE_TESTGUARD_H
 
 #include <stdbool.h>
 
