@@ -19,13 +19,27 @@
  * a server, or mount something. */
 static bool is_local(int fd)
 {
-	static const unsigned long known[] = {
-		EXT4_SUPER_MAGIC, XFS_SUPER_MAGIC,  BTRFS_SUPER_MAGIC,     F2FS_SUPER_MAGIC,
-		TMPFS_MAGIC,      RAMFS_MAGIC,      OVERLAYFS_SUPER_MAGIC, SQUASHFS_MAGIC,
-		ISOFS_SUPER_MAGIC, MSDOS_SUPER_MAGIC, EXFAT_SUPER_MAGIC,   PROC_SUPER_MAGIC,
-		SYSFS_MAGIC,      DEVPTS_SUPER_MAGIC, ECRYPTFS_SUPER_MAGIC, REISERFS_SUPER_MAGIC,
-		EROFS_SUPER_MAGIC_V1, 0x2fc12fc1 /* ZFS */, 0xca451a4e /* bcachefs */,
-		0x3153464a /* JFS */, 0x7366746e /* NTFS3 */};
+	static const unsigned long known[] = {EXT4_SUPER_MAGIC,
+					      XFS_SUPER_MAGIC,
+					      BTRFS_SUPER_MAGIC,
+					      F2FS_SUPER_MAGIC,
+					      TMPFS_MAGIC,
+					      RAMFS_MAGIC,
+					      OVERLAYFS_SUPER_MAGIC,
+					      SQUASHFS_MAGIC,
+					      ISOFS_SUPER_MAGIC,
+					      MSDOS_SUPER_MAGIC,
+					      EXFAT_SUPER_MAGIC,
+					      PROC_SUPER_MAGIC,
+					      SYSFS_MAGIC,
+					      DEVPTS_SUPER_MAGIC,
+					      ECRYPTFS_SUPER_MAGIC,
+					      REISERFS_SUPER_MAGIC,
+					      EROFS_SUPER_MAGIC_V1,
+					      0x2fc12fc1 /* ZFS */,
+					      0xca451a4e /* bcachefs */,
+					      0x3153464a /* JFS */,
+					      0x7366746e /* NTFS3 */};
 	struct statfs fs;
 
 	if (fstatfs(fd, &fs) < 0) {

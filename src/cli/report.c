@@ -347,9 +347,9 @@ static void tell(const struct findings *f, const struct finding *x)
 	} else if (x->names > 1) {
 		more = arena_printf(arena, " and %u more", x->names - 1);
 	}
-	notes_refused(arena_printf(arena, "to %s %s%s: %s", verb(x->access), path, more,
-				   x->why.why),
-		      x->count, x->why.hint != NULL ? x->why.hint : "");
+	notes_refused(
+		arena_printf(arena, "to %s %s%s: %s", verb(x->access), path, more, x->why.why),
+		x->count, x->why.hint != NULL ? x->why.hint : "");
 }
 
 static void tell_all(struct findings *f)

@@ -227,8 +227,7 @@ static bool open_log(struct run *r)
 	if (r->log == NULL || r->given[RUN_DRY_RUN]) {
 		return true;
 	}
-	if (r->net.host_mode && !r->given[RUN_REPORT] &&
-	    r->spec.value[SPEC_TOOLS_NAMES].n == 0 &&
+	if (r->net.host_mode && !r->given[RUN_REPORT] && r->spec.value[SPEC_TOOLS_NAMES].n == 0 &&
 	    r->spec.value[SPEC_BROWSER_HOSTS].n == 0) {
 		return usage(r, "--log", "calls are not seen with the network of this machine",
 			     "leave it out, or take out network.mode and name the hosts");
@@ -386,7 +385,7 @@ static void gate_explain(struct run *r, struct err *failure)
 /* Asked for: so told even when quiet. */
 static void tell_report(struct run *r, bool lost)
 {
-	const struct explain explain = {&r->spec, &r->facts, &r->plan, &r->arena};
+	const struct explain explain = explain_begin(&r->spec, &r->facts, &r->plan, &r->arena);
 
 	notes_of_log(report_tell(&r->report, &explain, r->log_fd, lost));
 }

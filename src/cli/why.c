@@ -6,17 +6,15 @@
 #include "cli/cli.h"
 #include "cli/flags.h"
 #include "cli/why_call.h"
+#include "cli/why_inner.h"
 #include "confine/confine.h"
 #include "confine/placeholder.h"
-#include "gate/client.h"
-#include "plan/explain.h"
 #include "plan/refuse.h"
 #include "spec/values.h"
 
 #include <errno.h>
 #include <fcntl.h>
-#include <stdarg.h>
-#include <stdio.h>
+#include <limits.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
@@ -24,37 +22,14 @@
 
 extern char **environ;
 
-#define EXIT_NO 1
-
-struct why {
-	struct arena arena;
-	struct err_list *errs;
-	const char *spec_file;
-	FACT_LIST(struct spec_flag) keys;
-	FACT_LIST(const char *) words;
-	bool help;
-	const char *thing; /* as given */
-	struct trial trial;
-	struct spec spec;
-	struct machine machine;
-	struct facts facts;
-	struct plan plan;
-	struct net_plan net;
-	struct gate_client gate;
-	struct brokers brokers;
-	int said_fd; /* what the gate decides; -1 */
-};
-
 static const struct {
 	const char *word;
-	const char *doing;
 	enum trial_kind kind;
-	enum explain_access access;
 } verbs[] = {
-	{"read", "read", TRIAL_READ, EXPLAIN_READ},
-	{"write", "write", TRIAL_WRITE, EXPLAIN_WRITE},
-	{"run", "run", TRIAL_RUN, EXPLAIN_RUN},
-	{"call", "call", TRIAL_CALL, EXPLAIN_READ},
+	{"read", TRIAL_READ},
+	{"write", TRIAL_WRITE},
+	{"run", TRIAL_RUN},
+	{"call", TRIAL_CALL},
 };
 
 static bool usage(struct why *w, const char *msg, const char *hint)
@@ -90,6 +65,10 @@ static bool take_flag(struct why *w, int argc, char **argv, int *i)
 		w->help = true;
 		return true;
 	}
+	if (str_eq(argv[*i], "--json")) {
+		w->json = true;
+		return true;
+	}
 	if (str_starts(argv[*i], "--spec=")) {
 		w->spec_file = argv[*i] + strlen("--spec=");
 		return true;
@@ -99,7 +78,8 @@ static bool take_flag(struct why *w, int argc, char **argv, int *i)
 		return true;
 	}
 	return usage(w,
-		     arena_printf(&w->arena, "lnk sandbox why has no flag %s, or it lacks its value",
+		     arena_printf(&w->arena,
+				  "lnk sandbox why has no flag %s, or it lacks its value",
 				  argv[*i]),
 		     "see `lnk sandbox why --help`");
 }
@@ -143,10 +123,11 @@ static bool read_question(struct why *w)
 		i++;
 	}
 	if (i == ARRAY_LEN(verbs)) {
-		return usage(w, arena_printf(&w->arena, "nothing can be asked by \"%s\"",
-					     w->words.v[0]),
-			     "ask by read, write, run or call");
+		return usage(
+			w, arena_printf(&w->arena, "nothing can be asked by \"%s\"", w->words.v[0]),
+			"ask by read, write, run or call");
 	}
+	w->verb = verbs[i].word;
 	w->thing = thing;
 	if (verbs[i].kind == TRIAL_CALL) {
 		return why_call_read(thing, &w->arena, &w->trial) ||
@@ -179,8 +160,7 @@ static bool read_spec(struct why *w)
 		.nflags = w->keys.n,
 	};
 	return spec_read(&input, &w->arena, &w->spec, w->errs) &&
-	       (w->spec.file == NULL ||
-		refuse_check(&w->spec, &w->machine, &w->arena, w->errs));
+	       (w->spec.file == NULL || refuse_check(&w->spec, &w->machine, &w->arena, w->errs));
 }
 
 /* A gate that judges and dials nowhere; only for a call. */
@@ -288,161 +268,67 @@ static void end(struct why *w)
 	}
 }
 
-/* --- the answer ----------------------------------------------------------------------------- */
-
-static void print(struct why *w, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
-static void print(struct why *w, const char *fmt, ...)
-{
-	char text[4096];
-	char safe[sizeof(text) * 2];
-	va_list ap;
-
-	(void)w;
-	va_start(ap, fmt);
-	vsnprintf(text, sizeof(text), fmt, ap);
-	va_end(ap);
-	puts(str_printable(text, safe, sizeof(safe)));
-}
-
-static void print_line(struct why *w, const struct origin *from, const char *why)
-{
-	if (from != NULL && from->file != NULL) {
-		print(w, "%s:%u: %s", from->file, from->line, why);
-	} else if (from != NULL && from->flag != NULL) {
-		print(w, "%s: %s", from->flag, why);
-	} else {
-		print(w, "%s", why);
-	}
-}
-
-static const char *verb_of(enum trial_kind kind)
-{
-	return verbs[kind].doing;
-}
-
-/* `#!/usr/bin/env node`: the kernel starts env, and env does not find node. */
-static void print_interpreter(struct why *w, const struct explain *e,
-			      const struct program_fact *p)
-{
-	struct explained x;
-
-	if (!w->plan.commands_listed || p->script_arg_real == NULL ||
-	    explain_lists(e, p->script_arg_real)) {
-		return;
-	}
-	explain_path(e, EXPLAIN_RUN, false, p->script_arg_real, &x);
-	print(w, "but it is a script for %s, which is not in allow; %s", p->script_arg, x.hint);
-}
-
-static int answer_path(struct why *w, int status)
-{
-	const struct explain e = {&w->spec, &w->facts, &w->plan, &w->arena};
-	struct program_fact program = {.item = NULL};
-	const char *path = w->trial.what;
-	struct explained x;
-	bool yes = status == 0;
-
-	if (w->trial.kind == TRIAL_RUN) {
-		program_look_up(path, &w->machine, &w->arena, &program);
-		path = program.found ? program.at.name : path;
-	}
-	print(w, "%s: %s %s%s%s%s", yes ? "yes" : "no", verb_of(w->trial.kind), w->thing,
-	      yes ? "" : " (", yes ? "" : strerror(status), yes ? "" : ")");
-	if (path[0] != '/') {
-		print(w, yes ? "it stands for a tool or a page of yours, which lnk runs outside"
-			     : "no folder of PATH has such a program");
-		return yes ? EXIT_OK : EXIT_NO;
-	}
-	explain_path(&e, verbs[w->trial.kind].access, yes, path, &x);
-	print_line(w, x.from, x.why);
-	if (!yes && x.hint != NULL) {
-		print(w, "hint: %s", x.hint);
-	}
-	if (yes && w->trial.kind == TRIAL_RUN) {
-		print_interpreter(w, &e, &program);
-	}
-	return yes ? EXIT_OK : EXIT_NO;
-}
-
-static int answer_call(struct why *w, int status)
-{
-	const struct explain e = {&w->spec, &w->facts, &w->plan, &w->arena};
-	struct gate_said said = {.allowed = false};
-	const char *port = arena_printf(&w->arena, "port %u", (unsigned)w->trial.port);
-
-	if (w->said_fd >= 0 && why_call_said(w->said_fd, &w->arena, &said)) {
-		print(w, "%s: call %s, %s", said.allowed ? "yes" : "no", w->thing, port);
-		if (said.allowed) {
-			print(w, "%s: [%s] opens it; nothing was called to find out",
-			      said.line != NULL ? said.line : "flags", said.section);
-			return EXIT_OK;
-		}
-		print(w, "%s", said.why != NULL ? said.why : "the gate refuses it");
-		if (said.hint != NULL) {
-			print(w, "hint: %s", said.hint);
-		}
-		return EXIT_NO;
-	}
-	print(w, "no: call %s, %s", w->thing, port);
-	if (w->said_fd < 0) {
-		print(w, "no section opens the network (%s)", strerror(status));
-		print(w, "hint: %s", why_call_add(&e, &w->trial));
-	} else if (status == TRIAL_NO_NAME) {
-		print(w, "a line grants this name, but nobody here knows an address of it");
-	} else {
-		print(w, "the gate gave no answer");
-	}
-	return EXIT_NO;
-}
-
-static int answer(struct why *w, int status)
+/* False: the trial gave no answer, and `errs` tells why. */
+static bool can_answer(struct why *w, int status)
 {
 	struct err failure;
 
-	if (status == TRIAL_PIPE || status > TRIAL_OTHER) {
-		err_set(&failure, ERR_SETUP, 0,
-			status == TRIAL_PIPE
-				? "%s is a pipe or a socket, which cannot be tried in secret"
-				: "the trial of %s was ended",
+	if (status == TRIAL_PIPE) {
+		err_set(&failure, ERR_USAGE, 0,
+			"%s is a pipe or a socket: to try it would be felt at its other end",
 			w->thing);
-		failed(w, &failure);
-		return EXIT_LNK;
+		err_hint(&failure, "ask for the folder that it lies in");
+		return failed(w, &failure);
 	}
-	return w->trial.kind == TRIAL_CALL ? answer_call(w, status) : answer_path(w, status);
+	if (status > TRIAL_OTHER) {
+		err_set(&failure, ERR_SETUP, 0, "the trial of %s was ended by signal %d", w->thing,
+			status - 128);
+		return failed(w, &failure);
+	}
+	return true;
 }
 
-/* With mode = "host" there is nothing to be asked. */
-static int answer_host_mode(struct why *w)
+/* A bad spec and a bad question are told apart from what lnk could not do. */
+static int failure_status(const struct err_list *errs)
 {
-	print(w, "yes: call %s, port %u", w->thing, (unsigned)w->trial.port);
-	print_line(w, &w->spec.value[SPEC_NETWORK_MODE].v[0].from,
-		   "the network is this machine's own, and nothing is filtered");
-	return EXIT_OK;
+	bool user = errs->n > 0 && (errs->v[0].code == ERR_USAGE || errs->v[0].code == ERR_SPEC);
+
+	return user ? EXIT_USAGE : EXIT_LNK;
+}
+
+static int ask(struct why *w)
+{
+	int status = 0;
+
+	if (!read_spec(w) || !read_question(w)) {
+		return failure_status(w->errs);
+	}
+	net_plan_make(&w->spec, &w->arena, &w->net);
+	if (w->net.host_mode && w->trial.kind == TRIAL_CALL) {
+		return why_answer_host_mode(w);
+	}
+	bool ok = start_gate(w) && make_plan(w) && try_it(w, &status);
+	end(w);
+	if (!ok || !can_answer(w, status)) {
+		return failure_status(w->errs);
+	}
+	return w->trial.kind == TRIAL_CALL ? why_answer_call(w, status) : why_answer(w, status);
 }
 
 int cli_why(int argc, char **argv, struct err_list *errs)
 {
 	/* Not on the stack: as in run. */
 	static struct why w;
-	int status = 0;
-	int result = EXIT_LNK;
+	int result = EXIT_OK;
 
 	w = (struct why){.errs = errs, .said_fd = -1};
-	if (parse(&w, argc, argv) && w.help) {
+	if (!parse(&w, argc, argv)) {
+		result = failure_status(errs);
+	} else if (w.help) {
 		cli_help("why");
-		result = EXIT_OK;
-	} else if (errs->total == 0 && read_spec(&w) && read_question(&w)) {
-		net_plan_make(&w.spec, &w.arena, &w.net);
-		if (w.net.host_mode && w.trial.kind == TRIAL_CALL) {
-			result = answer_host_mode(&w);
-		} else if (start_gate(&w) && make_plan(&w)) {
-			bool ok = try_it(&w, &status);
-
-			end(&w);
-			result = ok ? answer(&w, status) : EXIT_LNK;
-		}
+	} else {
+		result = ask(&w);
 	}
-	end(&w);
 	fd_close(&w.said_fd);
 	arena_release(&w.arena);
 	return result;

@@ -56,6 +56,26 @@ bool why_call_read(const char *word, struct arena *arena, struct trial *ret_tria
 	return true;
 }
 
+static enum addr_class class_of(const struct trial *trial)
+{
+	const char *why;
+	struct addr addr;
+
+	return addr_parse(trial->what, &addr) ? addr_classify(&addr, &why) : ADDR_PUBLIC;
+}
+
+bool why_call_is_loopback(const struct trial *trial)
+{
+	return class_of(trial) == ADDR_LOOPBACK;
+}
+
+const char *why_call_shown(const struct trial *trial, const char *word, struct arena *arena)
+{
+	bool local = str_eq(trial->what, "127.0.0.1") && strstr(word, "localhost") != NULL;
+
+	return local ? "localhost" : arena_strdup(arena, trial->what);
+}
+
 static const char *text_of(const json_t *line, const char *key, struct arena *arena)
 {
 	const char *text = json_string_value(json_object_get(line, key));
@@ -95,10 +115,7 @@ bool why_call_said(int log_fd, struct arena *arena, struct gate_said *ret_said)
 const char *why_call_add(const struct explain *e, const struct trial *trial)
 {
 	const char *port = arena_printf(e->arena, "%u", (unsigned)trial->port);
-	const char *why;
-	struct addr addr;
-	bool literal = addr_parse(trial->what, &addr);
-	enum addr_class class = literal ? addr_classify(&addr, &why) : ADDR_PUBLIC;
+	enum addr_class class = class_of(trial);
 
 	if (class == ADDR_LOOPBACK) {
 		return explain_add(e, SPEC_LOCALHOST_PORTS, port);

@@ -20,6 +20,11 @@ struct gate_said {
 };
 bool why_call_said(int log_fd, struct arena *arena, struct gate_said *ret_said);
 
+bool why_call_is_loopback(const struct trial *trial);
+
+/* The host as it is shown: the name that was asked for, without scheme, port and path. */
+const char *why_call_shown(const struct trial *trial, const char *word, struct arena *arena);
+
 /* How a spec without any section of the network gets to open this call. */
 const char *why_call_add(const struct explain *e, const struct trial *trial);
 

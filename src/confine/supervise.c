@@ -325,10 +325,8 @@ static void begin_late(struct supervisor *s)
 static void supervise(struct supervisor *s)
 {
 	struct pollfd fds[] = {
-		{.fd = s->wire, .events = POLLIN},
-		{.fd = s->warden.fd, .events = POLLIN},
-		{.fd = s->signals, .events = POLLIN},
-		{.fd = s->late, .events = POLLIN},
+		{.fd = s->wire, .events = POLLIN},      {.fd = s->warden.fd, .events = POLLIN},
+		{.fd = s->signals, .events = POLLIN},   {.fd = s->late, .events = POLLIN},
 		{.fd = s->tracer.fd, .events = POLLIN},
 	};
 

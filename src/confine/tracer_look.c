@@ -107,8 +107,9 @@ void tracer_look(const struct traced_call *call, int error, int fd)
 		}
 		r.access = access_of(&calls[i], call->args);
 		if (is_refusal(error, r.access) && read_path(call, &calls[i], r.path)) {
-			(void)send(fd, &r, offsetof(struct tracer_refusal, path) +
-				   strlen(r.path) + 1, MSG_NOSIGNAL);
+			(void)send(fd, &r,
+				   offsetof(struct tracer_refusal, path) + strlen(r.path) + 1,
+				   MSG_NOSIGNAL);
 		}
 	}
 }

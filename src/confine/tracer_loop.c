@@ -124,8 +124,7 @@ static void leaves(struct traced_call *slots, pid_t tid, int fd)
 	struct __ptrace_syscall_info info;
 	struct traced_call *slot = &slots[(unsigned)tid % SLOTS];
 
-	if (slot->tid == tid &&
-	    ptrace(PTRACE_GET_SYSCALL_INFO, tid, sizeof(info), &info) > 0 &&
+	if (slot->tid == tid && ptrace(PTRACE_GET_SYSCALL_INFO, tid, sizeof(info), &info) > 0 &&
 	    info.op == PTRACE_SYSCALL_INFO_EXIT && info.exit.is_error) {
 		tracer_look(slot, (int)-info.exit.rval, fd);
 	}

@@ -97,8 +97,8 @@ static int try_file(const struct trial *t)
 	if (S_ISDIR(st.st_mode) && write) {
 		return write_folder(t->what);
 	}
-	auto_close int fd = open(t->what, (write ? O_WRONLY : O_RDONLY) | O_NONBLOCK | O_NOCTTY |
-						  O_CLOEXEC);
+	auto_close int fd =
+		open(t->what, (write ? O_WRONLY : O_RDONLY) | O_NONBLOCK | O_NOCTTY | O_CLOEXEC);
 	return status_of(fd);
 }
 

@@ -14,7 +14,8 @@ struct decision {
 	uint16_t port;    /* 0: a look-up of the name only */
 	bool allowed;
 	const struct origin *from; /* the granting line; NULL when refused */
-	const char *why;           /* refused */
+	const char *why;           /* refused; or, where a call was only asked for, what stands
+				      in its way all the same */
 	const char *hint;          /* refused */
 	const char *method;        /* of an HTTP request, or NULL */
 	const char *path;          /* likewise */

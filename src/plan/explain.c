@@ -32,29 +32,75 @@ static const struct spec_value *neighbour(const struct spec *spec, enum spec_key
 	return NULL;
 }
 
+const char *explain_quote(const char *text, struct arena *arena)
+{
+	char *out = arena_alloc(arena, strlen(text) * 6 + 3);
+	char *p = out;
+
+	*p++ = '"';
+	for (; *text != '\0'; text++) {
+		unsigned char c = (unsigned char)*text;
+
+		if (c < ' ' || c == 127) {
+			p += sprintf(p, "\\u%04x", (unsigned)c);
+			continue;
+		}
+		if (c == '"' || c == '\\') {
+			*p++ = '\\';
+		}
+		*p++ = (char)c;
+	}
+	*p = '"';
+	return out;
+}
+
+/* As a word of the shell. */
+static const char *shell_word(const char *text, struct arena *arena)
+{
+	static const char plain[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789"
+				    "_-./:@%+=,~";
+	char *out = arena_alloc(arena, strlen(text) * 4 + 3);
+	char *p = out;
+
+	if (text[0] != '\0' && text[strspn(text, plain)] == '\0') {
+		return text;
+	}
+	*p++ = '\'';
+	for (; *text != '\0'; text++) {
+		if (*text == '\'') {
+			memcpy(p, "'\\''", 4);
+			p += 4;
+		} else {
+			*p++ = *text;
+		}
+	}
+	*p = '\'';
+	return out;
+}
+
 const char *explain_add(const struct explain *e, enum spec_key key, const char *value)
 {
 	const struct spec_key_info *k = &spec_keys[key];
 	const struct spec_value *list = &e->spec->value[key];
 	const struct spec_value *near = neighbour(e->spec, key);
 	const char *section = spec_sections[k->section].name;
-	const char *quote = k->type == SPEC_TYPE_PORTS ? "" : "\"";
+	const char *toml = k->type == SPEC_TYPE_PORTS ? value : explain_quote(value, e->arena);
 	const struct origin *last = list->n > 0 ? &list->v[list->n - 1].from : NULL;
 
 	if (e->spec->file == NULL || (last != NULL && last->flag != NULL)) {
-		return arena_printf(e->arena, "add %s %s", k->flag, value);
+		return arena_printf(e->arena, "add %s %s", k->flag, shell_word(value, e->arena));
 	}
 	if (last != NULL) {
-		return arena_printf(e->arena, "%s:%u: add %s%s%s to [%s] %s", last->file,
-				    last->line, quote, value, quote, section, k->name);
+		return arena_printf(e->arena, "%s:%u: add %s to [%s] %s", last->file, last->line,
+				    toml, section, k->name);
 	}
 	if (near != NULL && near->v[near->n - 1].from.file != NULL) {
-		return arena_printf(e->arena, "%s:%u: add to [%s]: %s = [%s%s%s]",
+		return arena_printf(e->arena, "%s:%u: add to [%s]: %s = [%s]",
 				    near->v[near->n - 1].from.file, near->v[near->n - 1].from.line,
-				    section, k->name, quote, value, quote);
+				    section, k->name, toml);
 	}
-	return arena_printf(e->arena, "add: [%s] %s = [%s%s%s]", section, k->name, quote, value,
-			    quote);
+	return arena_printf(e->arena, "add to %s: [%s] %s = [%s]", e->spec->file, section, k->name,
+			    toml);
 }
 
 /* The deepest entry of a list that holds the path; NULL. */
@@ -74,8 +120,8 @@ static const struct path_fact *holder(const struct path_facts *list, const struc
 }
 
 /* The last operation of one of two kinds that lies on or above the path. */
-static const struct plan_op *last_op(const struct explain *e, const char *real,
-				     enum plan_kind a, enum plan_kind b)
+static const struct plan_op *last_op(const struct explain *e, const char *real, enum plan_kind a,
+				     enum plan_kind b)
 {
 	const struct plan_op *found = NULL;
 
@@ -95,36 +141,21 @@ static const struct origin *granting_line(const struct plan_op *op)
 	return op != NULL && (op->from.file != NULL || op->from.flag != NULL) ? &op->from : NULL;
 }
 
-/* What a rule for specs of a file says against this entry; NULL: nothing. */
-static const char *forbidden(const struct explain *e, enum spec_key key, const char *path)
-{
-	static struct err_list errs;
-	struct spec_item item = {.text = path, .path = path};
-	struct spec wish = {.file = e->spec->file,
-			    .file_path = e->spec->file_path,
-			    .folder = e->spec->folder,
-			    .os = e->spec->os};
-
-	if (e->spec->file == NULL) {
-		return NULL;
-	}
-	errs = (struct err_list){.n = 0};
-	wish.value[key] = (struct spec_value){.set = true, .v = &item, .n = 1};
-	return refuse_check(&wish, e->facts->machine, e->arena, &errs) || errs.n == 0
-		       ? NULL
-		       : arena_strdup(e->arena, errs.v[0].msg);
-}
-
+/* How a key gets the path, or why none may and what to do instead. */
 static void propose(const struct explain *e, enum spec_key key, const char *path,
 		    struct explained *x)
 {
 	const char *shown = explain_tilde(e, path);
-	const char *against = forbidden(e, key, path);
+	struct err err;
 
-	x->add = against == NULL ? shown : NULL;
-	x->hint = against == NULL
-			  ? explain_add(e, key, shown)
-			  : arena_printf(e->arena, "no line of a spec's file opens it: %s", against);
+	if (e->rules == NULL || refuse_may(e->rules, key, path, &err)) {
+		x->add = shown;
+		x->hint = explain_add(e, key, shown);
+		return;
+	}
+	x->why = arena_printf(e->arena, "%s; and no spec file may open it, since %s", x->why,
+			      err.msg);
+	x->hint = err.hint[0] != '\0' ? arena_strdup(e->arena, err.hint) : NULL;
 }
 
 /* A dot name at the top of a write folder, or something in one; the folder, or NULL. */
@@ -153,16 +184,16 @@ static void explain_kept(const struct explain *e, const struct path_fact *w, con
 	x->from = &w->item->from;
 	if (dot != NULL) {
 		x->why = arena_printf(e->arena,
-				      "%s at the top of a folder in write is read only, since it "
-				      "runs programs outside",
+				      "%s at the top of a folder in write is read only, since "
+				      "programs outside do what it says",
 				      dot);
 		x->add = w->item->text;
 		x->hint = explain_add(e, SPEC_FILES_WRITE_DOT_FILES, w->item->text);
 	} else if (pin != NULL) {
 		x->from = granting_line(pin);
-		x->why = "it is kept as it is";
+		x->why = "something in it is kept as it is";
 	} else {
-		x->why = "the spec opens it, the file's own permissions do not";
+		x->why = "the spec opens it, but the file's own permissions do not";
 	}
 }
 
@@ -171,21 +202,25 @@ static void explain_closed(const struct explain *e, enum explain_access access,
 {
 	const struct path_fact *read = holder(&e->facts->read, at);
 	bool write = access == EXPLAIN_WRITE;
-	enum spec_key key = write ? SPEC_FILES_WRITE : SPEC_FILES_READ;
 	const char *path = at->name;
 
 	/* A file that is to be made or replaced needs the folder it lies in. */
 	if (write && (!at->exists || !S_ISDIR(at->mode))) {
 		path = path_parent(at->name, e->arena);
 	}
-	x->why = "no line of [files] opens it";
 	if (write && read != NULL) {
 		x->from = &read->item->from;
 		x->why = "it is opened read only";
 	} else if (write && last_op(e, at->real, PLAN_BIND, PLAN_BIND) != NULL) {
 		x->why = "the system's folders are read only";
+	} else if (!write && !at->exists) {
+		x->why = "there is nothing of that name on this machine, and no line opens it";
+	} else if (e->spec->file != NULL) {
+		x->why = arena_printf(e->arena, "no line of %s opens it", e->spec->file);
+	} else {
+		x->why = "no flag opens it";
 	}
-	propose(e, key, path, x);
+	propose(e, write ? SPEC_FILES_WRITE : SPEC_FILES_READ, path, x);
 }
 
 static bool of_link(const struct explain *e, const struct path_info *at)
@@ -200,6 +235,22 @@ static bool of_link(const struct explain *e, const struct path_info *at)
 	return false;
 }
 
+static void explain_hidden(const struct explain *e, const struct path_fact *hide,
+			   struct explained *x)
+{
+	x->from = &hide->item->from;
+	x->why = "hide closes it, whatever else opens it";
+	x->hint = x->from->flag != NULL
+			  ? arena_printf(e->arena, "leave out --hide %s", hide->item->text)
+			  : arena_printf(e->arena, "%s:%u: take %s out of hide", x->from->file,
+					 x->from->line, explain_quote(hide->item->text, e->arena));
+}
+
+static bool of_kernel(const char *path)
+{
+	return path_within(path, "/proc") || path_within(path, "/sys") || path_within(path, "/dev");
+}
+
 static void explain_files(const struct explain *e, enum explain_access access,
 			  const struct path_info *at, struct explained *x)
 {
@@ -207,24 +258,25 @@ static void explain_files(const struct explain *e, enum explain_access access,
 	const struct path_fact *write = holder(&e->facts->write, at);
 	const struct plan_op *cover = last_op(e, at->real, PLAN_COVER, PLAN_COVER);
 	const struct plan_op *bind = last_op(e, at->real, PLAN_BIND, PLAN_BIND);
+	bool granted = granting_line(bind) != NULL || write != NULL;
 
 	if (hide != NULL) {
-		x->from = &hide->item->from;
-		x->why = "hide closes it, whatever else opens it";
-		x->hint = arena_printf(e->arena, "take \"%s\" out of [files] hide",
-				       hide->item->text);
+		explain_hidden(e, hide, x);
+	} else if (of_kernel(at->name)) {
+		x->why = "the sandbox has its own /proc, /sys and /dev, with nothing in them that "
+			 "could do harm, and no line opens more";
 	} else if (of_link(e, at)) {
-		x->why = "Link's own settings and agents' folders stay closed";
+		x->why = "Link's own settings and agents' folders stay closed, whatever a spec "
+			 "says";
 	} else if (cover != NULL) {
 		x->why = "it is closed: a socket of a program outside, or a file of the system "
 			 "that is not for everybody";
 	} else if (access == EXPLAIN_WRITE && write != NULL) {
 		explain_kept(e, write, at->real, x);
-	} else if (access == EXPLAIN_READ && bind != NULL &&
-		   (granting_line(bind) != NULL || write != NULL)) {
+	} else if (access == EXPLAIN_READ && bind != NULL && granted) {
 		x->from = granting_line(bind);
-		x->why = at->exists ? "the spec opens it, the file's own permissions do not"
-				    : "the spec opens the folder, and there is no such file";
+		x->why = at->exists ? "the spec opens it, but the file's own permissions do not"
+				    : "the spec opens the folder, but there is no such file";
 	} else {
 		explain_closed(e, access, at, x);
 	}
@@ -279,29 +331,46 @@ bool explain_lists(const struct explain *e, const char *real)
 	return listing(e, &at) != NULL;
 }
 
+static void explain_runs(const struct explain *e, const struct path_info *at, struct explained *x)
+{
+	const struct spec_value *allow = &e->spec->value[SPEC_COMMANDS_ALLOW];
+
+	x->from = listing(e, at);
+	x->from = x->from == NULL && allow->set ? &allow->from : x->from;
+	x->why = x->from != NULL ? "[commands] allows it" : "without a spec file any program runs";
+}
+
 static void explain_open(const struct explain *e, enum explain_access access,
 			 const struct path_info *at, struct explained *x)
 {
 	const struct plan_op *op = last_op(e, at->real, PLAN_BIND, PLAN_PRIVATE);
-	const struct spec_value *allow = &e->spec->value[SPEC_COMMANDS_ALLOW];
+	struct explained real = {.why = ""};
 
-	if (access == EXPLAIN_RUN) {
-		x->from = listing(e, at);
-		x->from = x->from == NULL && allow->set ? &allow->from : x->from;
-		x->why = x->from != NULL ? "[commands] allows it"
-					 : "without a spec file any program runs";
-		return;
-	}
 	x->from = granting_line(op);
 	if (x->from != NULL) {
 		x->why = access == EXPLAIN_WRITE ? "[files] opens it for writing"
 						 : "[files] opens it";
-	} else if (op != NULL && op->kind == PLAN_PRIVATE) {
-		x->why = "it lies in a private folder of the sandbox, which is empty at the start "
-			 "and gone at the end";
-	} else {
+	} else if (op == NULL || op->kind != PLAN_PRIVATE) {
 		x->why = "it belongs to the system, which every sandbox sees";
+	} else if (path_within(at->real, e->facts->machine->home.real)) {
+		x->own = true;
+		x->why = "in the sandbox's private home, which is empty at the start and gone at "
+			 "the end; the one outside stays as it is";
+		explain_closed(e, access, at, &real);
+		x->hint = real.hint;
+		x->add = real.add;
+	} else {
+		x->own = true;
+		x->why = "in a private folder of the sandbox, which is empty at the start and gone "
+			 "at the end";
 	}
+}
+
+struct explain explain_begin(const struct spec *spec, const struct facts *facts,
+			     const struct plan *plan, struct arena *arena)
+{
+	return (struct explain){spec, facts, plan, arena,
+				refuse_rules_read(spec, facts->machine, arena)};
 }
 
 void explain_path(const struct explain *e, enum explain_access access, bool allowed,
@@ -314,7 +383,9 @@ void explain_path(const struct explain *e, enum explain_access access, bool allo
 	if (!machine_resolve(e->facts->machine, path, e->arena, &at, &ignored)) {
 		at = (struct path_info){.name = path, .real = path};
 	}
-	if (allowed) {
+	if (allowed && access == EXPLAIN_RUN) {
+		explain_runs(e, &at, ret_explained);
+	} else if (allowed) {
 		explain_open(e, access, &at, ret_explained);
 	} else if (access == EXPLAIN_RUN) {
 		explain_program(e, path, &at, ret_explained);
