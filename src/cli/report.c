@@ -339,16 +339,19 @@ static void write_log(const struct findings *f, struct logfile *log)
 static void tell(const struct findings *f, const struct finding *x)
 {
 	struct arena *arena = f->report->arena;
-	const char *path = explain_tilde(f->explain, x->path);
+	bool run = x->access == EXPLAIN_RUN;
+	const char *what =
+		run && x->why.add != NULL ? x->why.add : explain_tilde(f->explain, x->path);
 	const char *more = "";
 
+	/* A program has as many names as PATH has folders. */
 	if (x->names > 1 && x->access == EXPLAIN_READ && x->folder) {
 		more = arena_printf(arena, " (%u names in it)", x->names);
-	} else if (x->names > 1) {
+	} else if (x->names > 1 && !run) {
 		more = arena_printf(arena, " and %u more", x->names - 1);
 	}
 	notes_refused(
-		arena_printf(arena, "to %s %s%s: %s", verb(x->access), path, more, x->why.why),
+		arena_printf(arena, "to %s %s%s: %s", verb(x->access), what, more, x->why.why),
 		x->count, x->why.hint != NULL ? x->why.hint : "");
 }
 

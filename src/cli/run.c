@@ -466,6 +466,12 @@ static bool start(struct run *r, int *ret_status)
 	return ok;
 }
 
+/* What was refused is told at the end, unless that is not wanted. */
+static bool is_told(const struct run *r)
+{
+	return !r->given[RUN_QUIET] || r->given[RUN_REPORT];
+}
+
 /* What the gate refused, for the user to see which line to add. */
 static void end_gate(struct run *r, bool started)
 {
@@ -476,7 +482,7 @@ static void end_gate(struct run *r, bool started)
 		return;
 	}
 	gate_finish(&r->gate, &report, &died);
-	if (started && (died || !r->given[RUN_QUIET])) {
+	if (started && (died || is_told(r))) {
 		notes_of_gate(&report, died);
 	}
 	notes_of_log(report.lost);
@@ -489,7 +495,7 @@ static void end_broker(struct run *r, bool started)
 	bool died;
 
 	broker_finish(&r->brokers.client, &report, &died);
-	if (started && (died || !r->given[RUN_QUIET])) {
+	if (started && (died || is_told(r))) {
 		notes_of_broker(&report, died);
 	}
 }

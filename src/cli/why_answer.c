@@ -136,16 +136,13 @@ static int give(struct why *w, const struct answer *a)
 /* `#!/usr/bin/env node`: the kernel starts env, and env does not find node. */
 static const char *missing_interpreter(const struct explain *e, const struct program_fact *p)
 {
-	struct explained x;
-
 	if (!e->plan->commands_listed || p->script_arg_real == NULL ||
 	    explain_lists(e, p->script_arg_real)) {
 		return NULL;
 	}
-	explain_path(e, EXPLAIN_RUN, false, p->script_arg_real, &x);
 	return arena_printf(e->arena,
 			    "it is a script for %s, which is not in allow of [commands]; %s",
-			    p->script_arg, x.hint);
+			    p->script_arg, explain_add(e, SPEC_COMMANDS_ALLOW, p->script_arg));
 }
 
 /* A tool or a page-opener of the sandbox's own. */
@@ -191,7 +188,16 @@ static int answer_program(struct why *w, const struct explain *e, struct answer 
 		a->why = "it is no program that you may run";
 		return give(w, a);
 	}
-	explain_path(e, EXPLAIN_RUN, a->yes, path, &x);
+	const char *asked = path;
+	if (!a->yes && program.script_real != NULL && explain_lists(e, program.at.real)) {
+		asked = program.script_real;
+	}
+	explain_path(e, EXPLAIN_RUN, a->yes, asked, &x);
+	if (asked != path) {
+		x.why = arena_printf(&w->arena,
+				     "its interpreter, %s, is not in allow of [commands]",
+				     program.script);
+	}
 	a->from = x.from;
 	a->why = x.why;
 	a->hint = x.hint;
