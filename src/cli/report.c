@@ -317,10 +317,9 @@ static const char *verb(enum explain_access access)
 
 static void write_log(const struct findings *f, struct logfile *log)
 {
-	struct logline line;
-
 	for (size_t i = 0; i < f->v.n; i++) {
 		const struct finding *x = &f->v.v[i];
+		struct logline line = {.n = 0};
 
 		logline_begin(&line);
 		logline_text(&line, "section", x->access == EXPLAIN_RUN ? "commands" : "files", 16);
