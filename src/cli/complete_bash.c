@@ -158,6 +158,31 @@ static void put_spec(void)
 	     "}\n");
 }
 
+/* The question, then what it is about. */
+static void put_why(void)
+{
+	puts("_lnk_why() {\n"
+	     "\tlocal word verb=''\n"
+	     "\tfor word in \"${COMP_WORDS[@]:3:COMP_CWORD-3}\"; do\n"
+	     "\t\tcase $word in read | write | run | call) verb=$word ;; esac\n"
+	     "\tdone\n"
+	     "\t_lnk_value \"$prev\" && return\n"
+	     "\tif [[ $cur == -* ]]; then");
+	fputs("\t\tCOMPREPLY=($(compgen -W '", stdout);
+	put_names(FLAGS_OF_WHY);
+	putchar(' ');
+	put_names(FLAGS_OF_KEYS);
+	puts("' -- \"$cur\"))\n"
+	     "\telif [[ -z $verb ]]; then\n"
+	     "\t\tCOMPREPLY=($(compgen -W 'read write run call' -- \"$cur\"))\n"
+	     "\telif [[ $verb == run ]]; then\n"
+	     "\t\tCOMPREPLY=($(compgen -c -- \"$cur\"))\n"
+	     "\telif [[ $verb != call ]]; then\n"
+	     "\t\t_lnk_files -f\n"
+	     "\tfi\n"
+	     "}\n");
+}
+
 static void put_tool(void)
 {
 	puts("_lnk_tool() {\n"
@@ -199,6 +224,7 @@ void complete_bash(void)
 	put_program();
 	put_run();
 	put_spec();
+	put_why();
 	put_tool();
 	puts("_lnk() {\n"
 	     "\tlocal cur=${COMP_WORDS[COMP_CWORD]} prev=${COMP_WORDS[COMP_CWORD - 1]}\n"
@@ -220,6 +246,7 @@ void complete_bash(void)
 	     "\t2:completion:*) COMPREPLY=($(compgen -W 'bash zsh fish --help' -- \"$cur\")) ;;\n"
 	     "\t*:sandbox:run) _lnk_run ;;\n"
 	     "\t*:sandbox:spec) _lnk_spec ;;\n"
+	     "\t*:sandbox:why) _lnk_why ;;\n"
 	     "\t*:sandbox:tool) _lnk_tool ;;\n"
 	     "\t*:sandbox:doctor) COMPREPLY=($(compgen -W '--help' -- \"$cur\")) ;;\n"
 	     "\tesac\n"
