@@ -53,7 +53,7 @@ bool flags_at(enum flags_of of, size_t index, struct flag_view *ret_flag)
 	const struct flag_view *table = of == FLAGS_OF_RUN   ? run_flags
 					: of == FLAGS_OF_WHY ? why_flags
 							     : spec_flags;
-	size_t n = of == FLAGS_OF_RUN	? ARRAY_LEN(run_flags)
+	size_t n = of == FLAGS_OF_RUN   ? ARRAY_LEN(run_flags)
 		   : of == FLAGS_OF_WHY ? ARRAY_LEN(why_flags)
 					: ARRAY_LEN(spec_flags);
 

@@ -134,11 +134,12 @@ static void help_spec(void)
 
 static void help_why(void)
 {
-	print_text("Sets up a sandbox of the spec, tries the thing in it, and prints yes or no, the "
-		   "line of the spec that decides, and for a no the line to add. Nothing is "
-		   "changed, no program gets to do anything, and no call leaves the machine but "
-		   "the look-up of a name that is granted. Exit status: 0 yes, 1 no, 2 a bad "
-		   "spec or question.\n");
+	print_text(
+		"Sets up a sandbox of the spec, tries the thing in it, and prints yes or no, the "
+		"line of the spec that decides, and for a no the line to add. Nothing is "
+		"changed, no program gets to do anything, and no call leaves the machine but "
+		"the look-up of a name that is granted. Exit status: 0 yes, 1 no, 2 a bad "
+		"spec or question.\n");
 	puts("  read PATH          open a file, list a folder\n"
 	     "  write PATH         write a file; make one, where there is none\n"
 	     "  run PROGRAM        start a program, by name or path\n"
@@ -200,12 +201,8 @@ static const struct {
 	const char *id;
 	void (*print)(void);
 } pages[] = {
-	{"run", help_run},
-	{"spec", help_spec},
-	{"why", help_why},
-	{"tool", help_tool},
-	{"doctor", help_doctor},
-	{"completion", help_completion},
+	{"run", help_run},   {"spec", help_spec},     {"why", help_why},
+	{"tool", help_tool}, {"doctor", help_doctor}, {"completion", help_completion},
 };
 
 void cli_help(const char *command)

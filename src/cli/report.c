@@ -359,7 +359,9 @@ static void tell_all(struct findings *f)
 	uint32_t told = 0;
 	uint32_t left = 0;
 
-	qsort(f->v.v, f->v.n, sizeof(*f->v.v), by_weight);
+	if (f->v.n > 0) {
+		qsort(f->v.v, f->v.n, sizeof(*f->v.v), by_weight);
+	}
 	for (size_t i = 0; i < f->v.n; i++) {
 		if (f->v.v[i].gone) {
 			continue;

@@ -32,7 +32,7 @@ struct confine_config {
 	void (*ended)(int status, void *context);
 	/* After that: the sandbox takes another program over `late`. */
 	void (*again)(void *context);
-	void *context; /* of `ended`, `again` and `refused` */
+	void *context;          /* of `ended`, `again` and `refused` */
 	const int *outside_fds; /* the supervisor's own, which init closes */
 	size_t noutside_fds;
 	/* --report: called in the supervisor, during the run, for each call that the kernel refused
