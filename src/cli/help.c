@@ -154,6 +154,26 @@ static void help_why(void)
 	     "\nMore: lnk-sandbox-why(1), lnk-sandbox-spec(5)");
 }
 
+static void help_learn(void)
+{
+	print_text(
+		"Runs PROGRAM with little open, watched, and writes the spec of what it wanted to "
+		"a "
+		"new file: the folder that it ran in, files that it looked for, hosts that it "
+		"called, programs that it started. The current folder may be written, the rest of "
+		"the home and the network are closed, and every program runs; flags of run open "
+		"more. What may hold a secret stays closed, and you are asked before it goes into "
+		"the spec. Exit status: the program's, or as for run.\n");
+	puts("Flags:\n"
+	     "  -o FILE                   the spec to write, outside of what it opens; first\n"
+	     "                            of all words\n"
+	     "  others                    as for `lnk sandbox run`, such as --host and --read\n"
+	     "\nExamples:\n"
+	     "  lnk sandbox learn -o ~/specs/app.toml -- make check\n"
+	     "  lnk sandbox learn -o ~/specs/app.toml --host '*' -- npm ci\n"
+	     "\nMore: lnk-sandbox-learn(1), lnk-sandbox-spec(5)");
+}
+
 static void help_tool(void)
 {
 	puts("  lnk sandbox tool add NAME [FLAG...]\n"
@@ -201,8 +221,13 @@ static const struct {
 	const char *id;
 	void (*print)(void);
 } pages[] = {
-	{"run", help_run},   {"spec", help_spec},     {"why", help_why},
-	{"tool", help_tool}, {"doctor", help_doctor}, {"completion", help_completion},
+	{"run", help_run},
+	{"spec", help_spec},
+	{"why", help_why},
+	{"learn", help_learn},
+	{"tool", help_tool},
+	{"doctor", help_doctor},
+	{"completion", help_completion},
 };
 
 void cli_help(const char *command)

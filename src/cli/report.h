@@ -26,12 +26,39 @@ struct report {
 	struct arena *arena;
 	struct str_set seen; /* by access and path: a struct report_name */
 	FACT_LIST(struct report_name *) names;
+	FACT_LIST(const char *)
+	ran; /* programs that were started, or tried; absolute, normalised
+		by name; hostile */
 	size_t bytes;
 	uint32_t more; /* calls with a name beyond the bounds */
 };
 
 /* Of confine_config: `context` is a struct report. */
 void report_add(const struct tracer_refusal *refusal, void *context);
+
+/* What one line is about. */
+struct finding {
+	enum explain_access access;
+	const char *path; /* what was refused, or the folder that it was folded into */
+	uint32_t count;   /* calls */
+	uint32_t names;   /* different names */
+	bool read;
+	bool folder;
+	bool gone; /* folded into another */
+	struct explained why;
+};
+
+struct findings {
+	struct report *report;
+	const struct explain *explain;
+	FACT_LIST(struct finding) v;
+};
+
+/* The run is over: looks at each name outside, and adds those that the sandbox refused. */
+void report_find(struct findings *findings);
+
+/* Names that one line of the spec would open become one, many of one folder the folder. */
+void report_fold(struct findings *findings);
 
 /* The run is over: looks at each name outside, writes a line of the log for each that the sandbox
  * refused, and tells them on stderr, folder by folder, with the line to add. `lost`: the tracer was

@@ -1,4 +1,5 @@
 /* lnk sandbox run: words to spec, spec to plan, plan to confinement; one direction. */
+#include "cli/run.h"
 #include "base/fd.h"
 #include "base/str.h"
 #include "cli/brokers.h"
@@ -37,7 +38,7 @@ struct run {
 	struct arena arena;
 	struct err_list *errs;
 	const char *spec_file;
-	FACT_LIST(struct spec_flag) keys;
+	struct run_keys keys;
 	FACT_LIST(const char *) env;
 	int fds[PROGRAM_KEEP_MAX];
 	size_t nfds;
@@ -53,6 +54,7 @@ struct run {
 	struct facts facts;
 	struct plan plan;
 	struct report report;
+	const struct run_watch *watch; /* NULL: a plain run */
 };
 
 static bool usage(struct run *r, const char *flag, const char *msg, const char *hint)
@@ -103,8 +105,18 @@ static bool publish(struct run *r, const char *value)
 	return true;
 }
 
+/* What a run that is watched decides itself. */
+static bool is_watchers(enum run_flag flag)
+{
+	return flag == RUN_SPEC || flag == RUN_DRY_RUN || flag == RUN_LOG || flag == RUN_REPORT;
+}
+
 static bool run_flag(struct run *r, enum run_flag flag, const char *value)
 {
+	if (r->watch != NULL && is_watchers(flag)) {
+		return usage(r, NULL, "learn takes no --spec, --dry-run, --log or --report",
+			     "it watches by itself, and writes what it saw to the file of -o");
+	}
 	r->given[flag] = true;
 	if (flag == RUN_SPEC) {
 		r->spec_file = value;
@@ -207,6 +219,9 @@ static bool read_spec(struct run *r)
 	if (!r->given[RUN_DRY_RUN]) {
 		placeholders_sweep(r->machine.state_folder);
 	}
+	if (r->watch != NULL && !r->watch->prepare(&r->machine, &r->keys, r->watch->context)) {
+		return false;
+	}
 	struct spec_input input = {
 		.file = r->spec_file,
 		.cwd = r->machine.cwd.name,
@@ -224,6 +239,10 @@ static bool open_log(struct run *r)
 	struct err failure;
 
 	r->log_fd = -1;
+	if (r->watch != NULL) {
+		r->log_fd = r->watch->calls_fd;
+		return true;
+	}
 	if (r->log == NULL || r->given[RUN_DRY_RUN]) {
 		return true;
 	}
@@ -248,7 +267,7 @@ static bool start_gate(struct run *r)
 	net_plan_make(&r->spec, &r->arena, &net);
 	net.publish.v = r->net.publish.v;
 	net.publish.n = r->net.publish.n;
-	net.gate = !net.host_mode && (net.gate || net.publish.n > 0);
+	net.gate = !net.host_mode && (net.gate || net.publish.n > 0 || r->watch != NULL);
 	r->net = net;
 	if (!open_log(r)) {
 		return false;
@@ -442,7 +461,8 @@ static bool start(struct run *r, int *ret_status)
 		.late = -1,
 		.outside_fds = outside,
 		.noutside_fds = noutside,
-		.refused = r->given[RUN_REPORT] ? report_add : NULL,
+		.refused = r->given[RUN_REPORT] || r->watch != NULL ? report_add : NULL,
+		.starts = r->watch != NULL,
 		.context = &r->report,
 	};
 	r->report = (struct report){.plan = &r->plan, .arena = &r->arena};
@@ -469,7 +489,7 @@ static bool start(struct run *r, int *ret_status)
 /* What was refused is told at the end, unless that is not wanted. */
 static bool is_told(const struct run *r)
 {
-	return !r->given[RUN_QUIET] || r->given[RUN_REPORT];
+	return (!r->given[RUN_QUIET] && r->watch == NULL) || r->given[RUN_REPORT];
 }
 
 /* What the gate refused, for the user to see which line to add. */
@@ -515,13 +535,26 @@ static int failure_status(const struct err_list *errs)
 	return EXIT_LNK;
 }
 
+static bool tell_watch(struct run *r)
+{
+	const struct run_seen seen = {&r->spec, &r->machine, &r->facts, &r->plan, &r->report};
+
+	return r->watch->seen(&seen, r->watch->context);
+}
+
 int cli_run(int argc, char **argv, struct err_list *errs)
+{
+	return run_watched(argc, argv, NULL, errs);
+}
+
+int run_watched(int argc, char **argv, const struct run_watch *watch, struct err_list *errs)
 {
 	/* Not on the stack: facts and lists are large, and init lives on this stack too. */
 	static struct run r;
 	int status = EXIT_OK;
 
 	r.errs = errs;
+	r.watch = watch;
 	bool ok = parse(&r, argc, argv);
 	if (ok && r.given[RUN_HELP]) {
 		cli_help("run");
@@ -535,6 +568,7 @@ int cli_run(int argc, char **argv, struct err_list *errs)
 	}
 	end_broker(&r, ok);
 	end_gate(&r, ok);
+	ok = ok && (watch == NULL || tell_watch(&r));
 	arena_release(&r.arena);
 	return ok ? status : failure_status(errs);
 }

@@ -38,6 +38,7 @@ struct confine_config {
 	/* --report: called in the supervisor, during the run, for each call that the kernel refused
 	 * to the program. NULL: nothing is traced. */
 	void (*refused)(const struct tracer_refusal *refusal, void *context);
+	bool starts; /* with `refused`: programs that are started are told, too, with error 0 */
 	/* `lnk sandbox why`: tried in place of the program. Its status is the result's; of a RUN
 	 * that went well it is that of a killed process. NULL: the program is run. */
 	const struct trial *trial;

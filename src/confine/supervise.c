@@ -100,7 +100,7 @@ static bool start_warden(struct supervisor *s)
 
 static bool start_tracer(struct supervisor *s)
 {
-	return s->config->refused == NULL || tracer_start(&s->tracer, s->err);
+	return s->config->refused == NULL || tracer_start(s->config->starts, &s->tracer, s->err);
 }
 
 static bool start_init(struct supervisor *s)

@@ -33,7 +33,7 @@ const struct traced *traced_calls(size_t *ret_n)
 	return calls;
 }
 
-static pid_t fork_tracer(const int sup[2], const int init[2])
+static pid_t fork_tracer(bool starts, const int sup[2], const int init[2])
 {
 	pid_t supervisor = getpid();
 	sigset_t all, before;
@@ -43,13 +43,13 @@ static pid_t fork_tracer(const int sup[2], const int init[2])
 	sigprocmask(SIG_SETMASK, &all, &before);
 	pid_t pid = fork();
 	if (pid == 0) {
-		tracer_main(sup[1], init[1], supervisor);
+		tracer_main(sup[1], init[1], supervisor, starts);
 	}
 	sigprocmask(SIG_SETMASK, &before, NULL);
 	return pid;
 }
 
-bool tracer_start(struct tracer *ret_tracer, struct err *err)
+bool tracer_start(bool starts, struct tracer *ret_tracer, struct err *err)
 {
 	int sup[2] = {-1, -1};
 	int init[2] = {-1, -1};
@@ -62,7 +62,7 @@ bool tracer_start(struct tracer *ret_tracer, struct err *err)
 	if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, sup) == 0 &&
 	    socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, init) == 0 &&
 	    setsockopt(init[1], SOL_SOCKET, SO_PASSCRED, &on, sizeof(on)) == 0) {
-		pid = fork_tracer(sup, init);
+		pid = fork_tracer(starts, sup, init);
 	}
 	if (pid < 0) {
 		err_set(err, ERR_SETUP, errno, "cannot start the tracer of --report");

@@ -24,7 +24,8 @@ enum tracer_access {
 	TRACER_RUN,
 };
 
-/* A call that failed as refusals do: EACCES, EPERM, EROFS, EBUSY or ENOENT. */
+/* A call that failed as refusals do: EACCES, EPERM, EROFS, EBUSY or ENOENT; or, where that was
+ * asked for, a program that is about to be started, with error 0 whatever comes of it. */
 struct tracer_refusal {
 	uint32_t access;     /* enum tracer_access */
 	int32_t error;       /* errno */
@@ -38,8 +39,9 @@ struct tracer {
 	int init_fd; /* init's end, until tracer_started_init */
 };
 
-/* Forks the tracer, before init is there. False: err says why. Source: ptrace(2), unix(7). */
-bool tracer_start(struct tracer *ret_tracer, struct err *err);
+/* Forks the tracer, before init is there. `starts`: programs that are started are told, too. False:
+ * err says why. Source: ptrace(2), unix(7). */
+bool tracer_start(bool starts, struct tracer *ret_tracer, struct err *err);
 
 /* In the supervisor after init was cloned. */
 void tracer_started_init(struct tracer *tracer);

@@ -24,12 +24,13 @@ struct traced_call {
 	uint64_t args[6];
 };
 
-/* The call has ended with `error` (errno, not negative): sends what it tells to `fd`, one refusal
- * for each name. The tracee is stopped. */
+/* The call has ended with `error` (errno, not negative; 0: it starts a program, and is about to):
+ * sends what it tells to `fd`, one refusal for each name. The tracee is stopped. */
 void tracer_look(const struct traced_call *call, int error, int fd);
 
 /* The tracer's whole life. */
-void tracer_main(int supervisor_fd, int init_fd, pid_t supervisor) __attribute__((noreturn));
+void tracer_main(int supervisor_fd, int init_fd, pid_t supervisor, bool starts)
+	__attribute__((noreturn));
 
 /* No call but those that the loop makes, and of ptrace(2) nothing that changes a process. */
 bool tracer_jail(void);

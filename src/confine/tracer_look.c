@@ -12,8 +12,8 @@
 
 static bool is_refusal(int error, unsigned access)
 {
-	return error == EACCES || error == EPERM || error == EROFS || error == ENOENT ||
-	       (error == EBUSY && access == TRACER_WRITE);
+	return (error == 0 && access == TRACER_RUN) || error == EACCES || error == EPERM ||
+	       error == EROFS || error == ENOENT || (error == EBUSY && access == TRACER_WRITE);
 }
 
 static unsigned access_of(const struct traced *t, const uint64_t *args)

@@ -104,7 +104,7 @@ static void go_on(enum __ptrace_request how, pid_t tid, int sig)
 }
 
 /* About to make one of the calls: remembered, and met again at its end. */
-static void enters(struct traced_call *slots, pid_t tid)
+static void enters(struct traced_call *slots, pid_t tid, int starts_fd)
 {
 	struct __ptrace_syscall_info info;
 	struct traced_call *slot = &slots[(unsigned)tid % SLOTS];
@@ -115,6 +115,10 @@ static void enters(struct traced_call *slots, pid_t tid)
 		slot->tid = tid;
 		slot->number = (int)info.seccomp.nr;
 		memcpy(slot->args, info.seccomp.args, sizeof(slot->args));
+	}
+	if (slot->tid != 0 && starts_fd >= 0 &&
+	    (slot->number == SYS_execve || slot->number == SYS_execveat)) {
+		tracer_look(slot, 0, starts_fd);
 	}
 	go_on(slot->tid != 0 ? PTRACE_SYSCALL : PTRACE_CONT, tid, 0);
 }
@@ -131,13 +135,13 @@ static void leaves(struct traced_call *slots, pid_t tid, int fd)
 	go_on(PTRACE_CONT, tid, 0);
 }
 
-static void stopped(struct traced_call *slots, pid_t tid, int status, int fd)
+static void stopped(struct traced_call *slots, pid_t tid, int status, int fd, bool starts)
 {
 	int sig = WSTOPSIG(status);
 
 	switch (EVENT_OF(status)) {
 	case PTRACE_EVENT_SECCOMP:
-		enters(slots, tid);
+		enters(slots, tid, starts ? fd : -1);
 		break;
 	case PTRACE_EVENT_STOP:
 		/* A stopped job stays stopped, and hears SIGCONT. */
@@ -173,7 +177,7 @@ static bool keep_only(int *a, int *b)
 	return sys_close_range(5, ~0U, 0) == 0;
 }
 
-void tracer_main(int supervisor_fd, int init_fd, pid_t supervisor)
+void tracer_main(int supervisor_fd, int init_fd, pid_t supervisor, bool starts)
 {
 	static struct traced_call slots[SLOTS];
 	int32_t answer = 0;
@@ -193,7 +197,7 @@ void tracer_main(int supervisor_fd, int init_fd, pid_t supervisor)
 	(void)send(init_fd, &answer, sizeof(answer), MSG_NOSIGNAL);
 	while (answer == 0 && (pid = waitpid(-1, &status, __WALL)) > 0) {
 		if (WIFSTOPPED(status)) {
-			stopped(slots, pid, status, supervisor_fd);
+			stopped(slots, pid, status, supervisor_fd, starts);
 		}
 	}
 	_exit(EXIT_SUCCESS);
