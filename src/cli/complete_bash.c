@@ -74,6 +74,7 @@ static void put_values(void)
 	     "\tcase $1 in");
 	put_case(COMPLETE_FILES, "_lnk_files -f");
 	put_case(COMPLETE_SPEC, "_lnk_files -f -X '!*.toml'");
+	puts("\t-o) _lnk_files -f -X '!*.toml' ;;"); /* of learn */
 	put_case(COMPLETE_PROGRAM, "COMPREPLY=($(compgen -c -- \"$cur\"))");
 	put_word_cases();
 	put_case(COMPLETE_NOTHING, ":");
@@ -244,7 +245,8 @@ void complete_bash(void)
 	put_commands(true);
 	puts("--help' -- \"$cur\")) ;;\n"
 	     "\t2:completion:*) COMPREPLY=($(compgen -W 'bash zsh fish --help' -- \"$cur\")) ;;\n"
-	     "\t*:sandbox:run) _lnk_run ;;\n"
+	     "\t3:sandbox:learn) COMPREPLY=($(compgen -W '-o --help' -- \"$cur\")) ;;\n"
+	     "\t*:sandbox:run | *:sandbox:learn) _lnk_run ;;\n"
 	     "\t*:sandbox:spec) _lnk_spec ;;\n"
 	     "\t*:sandbox:why) _lnk_why ;;\n"
 	     "\t*:sandbox:tool) _lnk_tool ;;\n"

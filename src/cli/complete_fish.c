@@ -127,7 +127,7 @@ static void put_functions(void)
 	     "# PROGRAM and what follows it, as far as it stands there; false without.\n"
 	     "function __lnk_program\n"
 	     "    set -l words (commandline -opc)");
-	fputs("    set -l valued", stdout);
+	fputs("    set -l valued -o", stdout);
 	put_valued();
 	puts("\n"
 	     "    set -e words[1..3]\n"
@@ -149,7 +149,8 @@ static void put_functions(void)
 	     "    set -q words[1]\n"
 	     "end\n\n"
 	     "function __lnk_flags\n"
-	     "    __lnk_in sandbox run; and not __lnk_program >/dev/null\n"
+	     "    __lnk_in sandbox run; or __lnk_in sandbox learn; and not __lnk_program "
+	     ">/dev/null\n"
 	     "end\n\n"
 	     "function __lnk_complete_program\n"
 	     "    set -l words (__lnk_program)\n"
@@ -170,7 +171,9 @@ void complete_fish(void)
 	put_commands();
 	put_flags(FLAGS_OF_KEYS, "__lnk_flags");
 	put_flags(FLAGS_OF_RUN, "__lnk_flags");
-	puts("complete -c lnk -n '__lnk_in sandbox run' -x -a '(__lnk_complete_program)'");
+	puts("complete -c lnk -n '__lnk_in sandbox run; or __lnk_in sandbox learn' -x -a "
+	     "'(__lnk_complete_program)'\n"
+	     "complete -c lnk -n '__lnk_words sandbox learn' -s o -r -F -d 'the spec to write'");
 	put_flags(FLAGS_OF_SPEC, "__lnk_in sandbox spec");
 	put_flags(FLAGS_OF_KEYS, "__lnk_in sandbox spec");
 	puts("complete -c lnk -n '__lnk_in sandbox spec' -x -a '(__lnk_specs)'");

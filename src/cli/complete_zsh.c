@@ -100,6 +100,12 @@ void complete_zsh(void)
 	put_flags(FLAGS_OF_KEYS);
 	put_flags(FLAGS_OF_RUN);
 	puts(" \\\n\t\t'(-)1:program: _command_names -e' \\\n\t\t'*::arguments:_normal'\n}\n");
+	fputs("_lnk_learn() {\n\t_arguments -S -A '-*' '-o[the spec to write]:spec:_files -g "
+	      "\"*.toml(-.)\"'",
+	      stdout);
+	put_flags(FLAGS_OF_KEYS);
+	put_flags(FLAGS_OF_RUN);
+	puts(" \\\n\t\t'(-)1:program: _command_names -e' \\\n\t\t'*::arguments:_normal'\n}\n");
 	fputs("_lnk_spec() {\n\t_arguments -S", stdout);
 	put_flags(FLAGS_OF_SPEC);
 	put_flags(FLAGS_OF_KEYS);
@@ -158,7 +164,7 @@ void complete_zsh(void)
 	     "\t\tshift 2 words\n"
 	     "\t\t((CURRENT -= 2))\n"
 	     "\t\tcase $name in\n"
-	     "\t\trun | spec | tool | why) _lnk_$name ;;\n"
+	     "\t\trun | spec | tool | why | learn) _lnk_$name ;;\n"
 	     "\t\tdoctor) _arguments '--help[print the help]' ;;\n"
 	     "\t\tesac\n"
 	     "\tfi\n"

@@ -33,11 +33,17 @@ struct writer {
 
 /* --- words ---------------------------------------------------------------------------------- */
 
-static bool is_utf8(const char *text)
+/* What an entry of a spec can hold. */
+static bool can_be_written(const char *text)
 {
-	json_t *o = json_string(text);
+	json_t *o = json_string(text); /* NULL for what is not UTF-8 */
 
 	json_decref(o);
+	for (; *text != '\0' && o != NULL; text++) {
+		if ((unsigned char)*text < ' ' || *text == 127) {
+			return false;
+		}
+	}
 	return o != NULL;
 }
 
@@ -122,7 +128,7 @@ static void write_reads(struct writer *w, const struct findings *f)
 		const char *path = x == NULL ? given->v[i].path : x->path;
 		const char *shown = explain_tilde(&w->explain, path);
 		const char *what = learn_secret(w->seen->machine, path);
-		if (!is_utf8(shown)) {
+		if (!can_be_written(shown)) {
 			continue;
 		}
 		if (x != NULL && what != NULL && !ask(shown, what)) {
@@ -271,7 +277,7 @@ static void add_program(struct writer *w, struct str_set *names, const char *pat
 	struct program_fact named = {.item = NULL};
 
 	program_look_up(path, w->seen->machine, arena, &p);
-	if (!p.found || *n >= LEARN_MAX || !is_utf8(path)) {
+	if (!p.found || *n >= LEARN_MAX || !can_be_written(path)) {
 		return;
 	}
 	program_look_up(path_base(path), w->seen->machine, arena, &named);
@@ -284,7 +290,7 @@ static void add_program(struct writer *w, struct str_set *names, const char *pat
 		add_program(w, names, p.script, v, n);
 	}
 	if (p.script_arg_real != NULL) {
-		add_program(w, names, p.script_arg_real, v, n);
+		add_program(w, names, p.script_arg, v, n);
 	}
 }
 
@@ -400,6 +406,24 @@ static bool cannot_write(struct learn *l)
 	return err_hint(err, "name a file in a folder that is there and yours");
 }
 
+/* What comes after a call that was closed was not seen. */
+static void tell_closed(const struct learn *l)
+{
+	unsigned n = 0;
+
+	for (size_t i = 0; i < l->hosts.n; i++) {
+		n += l->hosts.v[i].refused && !has_host(l, i, l->hosts.v[i].host) ? 1 : 0;
+	}
+	if (n > 0) {
+		fprintf(stderr,
+			"lnk: hosts that were called while they were closed: %u; what follows on "
+			"such "
+			"a call was not seen: learn once more with --host HOST for those you "
+			"trust\n",
+			n);
+	}
+}
+
 bool learn_write(struct learn *l, const struct run_seen *seen)
 {
 	struct writer w = {.l = l,
@@ -430,6 +454,7 @@ bool learn_write(struct learn *l, const struct run_seen *seen)
 	if (!check(&w)) {
 		return false;
 	}
+	tell_closed(l);
 	fprintf(stderr,
 		"lnk: wrote %s: read it, then run it by: lnk sandbox run --spec %s -- ...\n",
 		l->out, l->out);

@@ -74,7 +74,7 @@ def lnk(*words, status=0):
 
 HELPS = [("--help",), ("sandbox", "--help"), ("sandbox", "run", "--help"),
          ("sandbox", "spec", "--help"), ("sandbox", "tool", "--help"),
-         ("sandbox", "why", "--help"),
+         ("sandbox", "why", "--help"), ("sandbox", "learn", "--help"),
          ("sandbox", "doctor", "--help"), ("completion", "--help")]
 
 
@@ -223,7 +223,7 @@ def test_script_is_well_formed(shell, scripts):
 def test_commands_are_completed(shell, scripts):
     offered = SHELLS[shell](scripts, "")
     assert {"sandbox", "completion"} <= offered
-    assert {"run", "spec", "tool", "why", "doctor"} <= SHELLS[shell](scripts, "sandbox", "")
+    assert {"run", "spec", "tool", "why", "learn", "doctor"} <= SHELLS[shell](scripts, "sandbox", "")
     assert {"bash", "zsh", "fish"} <= SHELLS[shell](scripts, "completion", "")
     assert {"add", "list", "show", "remove"} <= SHELLS[shell](scripts, "sandbox", "tool", "")
 
@@ -277,6 +277,8 @@ def test_questions_are_completed(shell, scripts):
     offer = SHELLS[shell]
     assert {"read", "write", "run", "call"} <= offer(scripts, "sandbox", "why", "")
     assert {"one.toml", "two.txt"} <= offer(scripts, "sandbox", "why", "read", "")
+    assert "one.toml" in offer(scripts, "sandbox", "learn", "-o", "")
+    assert "mkfifo" in offer(scripts, "sandbox", "learn", "-o", "new.toml", "mk")
     assert "mkfifo" in offer(scripts, "sandbox", "why", "--spec", "one.toml", "run", "mk")
 
 
