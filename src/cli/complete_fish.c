@@ -173,7 +173,7 @@ void complete_fish(void)
 	put_flags(FLAGS_OF_RUN, "__lnk_flags");
 	puts("complete -c lnk -n '__lnk_in sandbox run; or __lnk_in sandbox learn' -x -a "
 	     "'(__lnk_complete_program)'\n"
-	     "complete -c lnk -n '__lnk_words sandbox learn' -s o -r -F -d 'the spec to write'");
+	     "complete -c lnk -n '__lnk_in sandbox learn' -s o -r -F -d 'the spec to write'");
 	put_flags(FLAGS_OF_SPEC, "__lnk_in sandbox spec");
 	put_flags(FLAGS_OF_KEYS, "__lnk_in sandbox spec");
 	puts("complete -c lnk -n '__lnk_in sandbox spec' -x -a '(__lnk_specs)'");
