@@ -148,5 +148,5 @@ def peers(folder):
     return found, absent
 
 
-def lnk_words(spec):
-    return [str(LNK), "sandbox", "run", "--spec", str(spec), "--"]
+def lnk_words(spec, flags=()):
+    return [str(LNK), "sandbox", "run", *flags, "--spec", str(spec), "--"]

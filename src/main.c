@@ -12,10 +12,8 @@ struct command {
 };
 
 static const struct command sandbox_commands[] = {
-	{"run", cli_run},
-	{"spec", cli_spec},
-	{"tool", cli_tool},
-	{"doctor", cli_doctor},
+	{"run", cli_run}, {"spec", cli_spec},   {"tool", cli_tool},
+	{"why", cli_why}, {"learn", cli_learn}, {"doctor", cli_doctor},
 };
 
 /* The line of the spec, and under it a caret at the column. */

@@ -20,6 +20,12 @@ int cli_spec(int argc, char **argv, struct err_list *errs);
 /* lnk sandbox tool add NAME [FLAG...] | list | show NAME | remove NAME */
 int cli_tool(int argc, char **argv, struct err_list *errs);
 
+/* lnk sandbox why [FLAG...] read|write|run|call THING. 0: yes, 1: no. */
+int cli_why(int argc, char **argv, struct err_list *errs);
+
+/* lnk sandbox learn -o FILE [FLAG...] [--] PROGRAM [ARG...] */
+int cli_learn(int argc, char **argv, struct err_list *errs);
+
 /* lnk sandbox doctor */
 int cli_doctor(int argc, char **argv, struct err_list *errs);
 

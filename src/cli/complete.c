@@ -77,6 +77,7 @@ static const struct {
 	{"man-keys", man_keys},
 	{"man-flags", man_flags},
 	{"man-spec-flags", man_spec_flags},
+	{"man-why-flags", man_why_flags},
 	{"man-commands", man_commands},
 	{"man-environment", man_environment},
 	{"man-guards", man_guards},

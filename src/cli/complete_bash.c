@@ -74,6 +74,7 @@ static void put_values(void)
 	     "\tcase $1 in");
 	put_case(COMPLETE_FILES, "_lnk_files -f");
 	put_case(COMPLETE_SPEC, "_lnk_files -f -X '!*.toml'");
+	puts("\t-o) _lnk_files -f -X '!*.toml' ;;"); /* of learn */
 	put_case(COMPLETE_PROGRAM, "COMPREPLY=($(compgen -c -- \"$cur\"))");
 	put_word_cases();
 	put_case(COMPLETE_NOTHING, ":");
@@ -158,6 +159,31 @@ static void put_spec(void)
 	     "}\n");
 }
 
+/* The question, then what it is about. */
+static void put_why(void)
+{
+	puts("_lnk_why() {\n"
+	     "\tlocal word verb=''\n"
+	     "\tfor word in \"${COMP_WORDS[@]:3:COMP_CWORD-3}\"; do\n"
+	     "\t\tcase $word in read | write | run | call) verb=$word ;; esac\n"
+	     "\tdone\n"
+	     "\t_lnk_value \"$prev\" && return\n"
+	     "\tif [[ $cur == -* ]]; then");
+	fputs("\t\tCOMPREPLY=($(compgen -W '", stdout);
+	put_names(FLAGS_OF_WHY);
+	putchar(' ');
+	put_names(FLAGS_OF_KEYS);
+	puts("' -- \"$cur\"))\n"
+	     "\telif [[ -z $verb ]]; then\n"
+	     "\t\tCOMPREPLY=($(compgen -W 'read write run call' -- \"$cur\"))\n"
+	     "\telif [[ $verb == run ]]; then\n"
+	     "\t\tCOMPREPLY=($(compgen -c -- \"$cur\"))\n"
+	     "\telif [[ $verb != call ]]; then\n"
+	     "\t\t_lnk_files -f\n"
+	     "\tfi\n"
+	     "}\n");
+}
+
 static void put_tool(void)
 {
 	puts("_lnk_tool() {\n"
@@ -199,6 +225,7 @@ void complete_bash(void)
 	put_program();
 	put_run();
 	put_spec();
+	put_why();
 	put_tool();
 	puts("_lnk() {\n"
 	     "\tlocal cur=${COMP_WORDS[COMP_CWORD]} prev=${COMP_WORDS[COMP_CWORD - 1]}\n"
@@ -218,8 +245,10 @@ void complete_bash(void)
 	put_commands(true);
 	puts("--help' -- \"$cur\")) ;;\n"
 	     "\t2:completion:*) COMPREPLY=($(compgen -W 'bash zsh fish --help' -- \"$cur\")) ;;\n"
-	     "\t*:sandbox:run) _lnk_run ;;\n"
+	     "\t3:sandbox:learn) COMPREPLY=($(compgen -W '-o --help' -- \"$cur\")) ;;\n"
+	     "\t*:sandbox:run | *:sandbox:learn) _lnk_run ;;\n"
 	     "\t*:sandbox:spec) _lnk_spec ;;\n"
+	     "\t*:sandbox:why) _lnk_why ;;\n"
 	     "\t*:sandbox:tool) _lnk_tool ;;\n"
 	     "\t*:sandbox:doctor) COMPREPLY=($(compgen -W '--help' -- \"$cur\")) ;;\n"
 	     "\tesac\n"

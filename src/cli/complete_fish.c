@@ -106,6 +106,16 @@ static void put_functions(void)
 	     "    set -l words (commandline -opc)\n"
 	     "    test (count $words) -gt 2; and test \"$words[2..3]\" = \"$argv\"\n"
 	     "end\n\n"
+	     "# The question of `lnk sandbox why` is there, and one of these.\n"
+	     "function __lnk_why\n"
+	     "    __lnk_in sandbox why; or return 1\n"
+	     "    set -l words (commandline -opc)\n"
+	     "    set -q argv[1]; or set argv read write run call\n"
+	     "    for word in $argv\n"
+	     "        contains -- $word $words[4..]; and return 0\n"
+	     "    end\n"
+	     "    return 1\n"
+	     "end\n\n"
 	     "# A command of `lnk sandbox tool`.\n"
 	     "function __lnk_tool\n"
 	     "    set -l words (commandline -opc)\n"
@@ -117,7 +127,7 @@ static void put_functions(void)
 	     "# PROGRAM and what follows it, as far as it stands there; false without.\n"
 	     "function __lnk_program\n"
 	     "    set -l words (commandline -opc)");
-	fputs("    set -l valued", stdout);
+	fputs("    set -l valued -o", stdout);
 	put_valued();
 	puts("\n"
 	     "    set -e words[1..3]\n"
@@ -139,7 +149,8 @@ static void put_functions(void)
 	     "    set -q words[1]\n"
 	     "end\n\n"
 	     "function __lnk_flags\n"
-	     "    __lnk_in sandbox run; and not __lnk_program >/dev/null\n"
+	     "    __lnk_in sandbox run; or __lnk_in sandbox learn; and not __lnk_program "
+	     ">/dev/null\n"
 	     "end\n\n"
 	     "function __lnk_complete_program\n"
 	     "    set -l words (__lnk_program)\n"
@@ -160,10 +171,18 @@ void complete_fish(void)
 	put_commands();
 	put_flags(FLAGS_OF_KEYS, "__lnk_flags");
 	put_flags(FLAGS_OF_RUN, "__lnk_flags");
-	puts("complete -c lnk -n '__lnk_in sandbox run' -x -a '(__lnk_complete_program)'");
+	puts("complete -c lnk -n '__lnk_in sandbox run; or __lnk_in sandbox learn' -x -a "
+	     "'(__lnk_complete_program)'\n"
+	     "complete -c lnk -n '__lnk_in sandbox learn' -s o -r -F -d 'the spec to write'");
 	put_flags(FLAGS_OF_SPEC, "__lnk_in sandbox spec");
 	put_flags(FLAGS_OF_KEYS, "__lnk_in sandbox spec");
 	puts("complete -c lnk -n '__lnk_in sandbox spec' -x -a '(__lnk_specs)'");
+	put_flags(FLAGS_OF_WHY, "__lnk_in sandbox why");
+	put_flags(FLAGS_OF_KEYS, "__lnk_in sandbox why");
+	puts("complete -c lnk -n '__lnk_in sandbox why; and not __lnk_why' -x -a "
+	     "'read write run call'\n"
+	     "complete -c lnk -n '__lnk_why read write' -r -F\n"
+	     "complete -c lnk -n '__lnk_why run' -x -a '(__fish_complete_command)'");
 	puts("complete -c lnk -n '__lnk_words sandbox tool' -x -a 'add list show remove'\n"
 	     "complete -c lnk -n '__lnk_words sandbox tool add' -x -a "
 	     "'(__fish_complete_command)'\n"

@@ -100,10 +100,26 @@ void complete_zsh(void)
 	put_flags(FLAGS_OF_KEYS);
 	put_flags(FLAGS_OF_RUN);
 	puts(" \\\n\t\t'(-)1:program: _command_names -e' \\\n\t\t'*::arguments:_normal'\n}\n");
+	fputs("_lnk_learn() {\n\t_arguments -S -A '-*' '-o[the spec to write]:spec:_files -g "
+	      "\"*.toml(-.)\"'",
+	      stdout);
+	put_flags(FLAGS_OF_KEYS);
+	put_flags(FLAGS_OF_RUN);
+	puts(" \\\n\t\t'(-)1:program: _command_names -e' \\\n\t\t'*::arguments:_normal'\n}\n");
 	fputs("_lnk_spec() {\n\t_arguments -S", stdout);
 	put_flags(FLAGS_OF_SPEC);
 	put_flags(FLAGS_OF_KEYS);
 	puts(" \\\n\t\t'1:spec:_files -g \"*.toml(-.)\"'\n}\n");
+	fputs("_lnk_thing() {\n"
+	      "\tcase $words[(r)(read|write|run|call)] in\n"
+	      "\trun) _command_names -e ;;\n"
+	      "\tread | write) _files ;;\n"
+	      "\tesac\n}\n\n"
+	      "_lnk_why() {\n\t_arguments -S",
+	      stdout);
+	put_flags(FLAGS_OF_WHY);
+	put_flags(FLAGS_OF_KEYS);
+	puts(" \\\n\t\t'1:question:(read write run call)' \\\n\t\t'2:thing:_lnk_thing'\n}\n");
 	puts("_lnk_tools() {\n"
 	     "\tlocal -a tools=(${${(f)\"$(lnk sandbox tool list 2>/dev/null)\"}%% *})\n"
 	     "\t(($#tools)) && compadd -a tools\n"
@@ -148,7 +164,7 @@ void complete_zsh(void)
 	     "\t\tshift 2 words\n"
 	     "\t\t((CURRENT -= 2))\n"
 	     "\t\tcase $name in\n"
-	     "\t\trun | spec | tool) _lnk_$name ;;\n"
+	     "\t\trun | spec | tool | why | learn) _lnk_$name ;;\n"
 	     "\t\tdoctor) _arguments '--help[print the help]' ;;\n"
 	     "\t\tesac\n"
 	     "\tfi\n"

@@ -10,6 +10,9 @@ static const struct flag_view run_flags[] = {
 static const struct flag_view spec_flags[] = {
 #include "cli/spec_flags.def"
 };
+static const struct flag_view why_flags[] = {
+#include "cli/why_flags.def"
+};
 #undef FLAG
 static const struct flag_view tool_flags[] = {
 #define TOOL_KEY(id, name, type, flag, metavar, repeatable, help, example)                         \
@@ -47,8 +50,12 @@ static bool key_flag(size_t index, struct flag_view *ret_flag)
 
 bool flags_at(enum flags_of of, size_t index, struct flag_view *ret_flag)
 {
-	const struct flag_view *table = of == FLAGS_OF_RUN ? run_flags : spec_flags;
-	size_t n = of == FLAGS_OF_RUN ? ARRAY_LEN(run_flags) : ARRAY_LEN(spec_flags);
+	const struct flag_view *table = of == FLAGS_OF_RUN   ? run_flags
+					: of == FLAGS_OF_WHY ? why_flags
+							     : spec_flags;
+	size_t n = of == FLAGS_OF_RUN   ? ARRAY_LEN(run_flags)
+		   : of == FLAGS_OF_WHY ? ARRAY_LEN(why_flags)
+					: ARRAY_LEN(spec_flags);
 
 	if (of == FLAGS_OF_KEYS) {
 		return key_flag(index, ret_flag);

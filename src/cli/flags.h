@@ -10,6 +10,7 @@ enum flags_of {
 	FLAGS_OF_KEYS, /* those that give a key of a spec; run and spec take them */
 	FLAGS_OF_RUN,  /* the others of run */
 	FLAGS_OF_SPEC, /* the others of spec */
+	FLAGS_OF_WHY,  /* the others of why */
 	FLAGS_OF_TOOL, /* those of tool add */
 };
 

@@ -132,6 +132,48 @@ static void help_spec(void)
 	puts("\nMore: lnk-sandbox-spec(1), lnk-sandbox-spec(5)");
 }
 
+static void help_why(void)
+{
+	print_text(
+		"Sets up a sandbox of the spec, tries the thing in it, and prints yes or no, the "
+		"line of the spec that decides, and for a no the line to add. Nothing is "
+		"changed, no program gets to do anything, and no call leaves the machine but "
+		"the look-up of a name that is granted. Exit status: 0 yes, 1 no, 2 a bad "
+		"spec or question.\n");
+	puts("  read PATH          open a file, list a folder\n"
+	     "  write PATH         write a file; make one, where there is none\n"
+	     "  run PROGRAM        start a program, by name or path\n"
+	     "  call HOST[:PORT]   call a host; an address with https:// or http:// too\n\n"
+	     "Flags:");
+	print_flags(FLAGS_OF_WHY);
+	puts("\nGrants, each a key of a spec; those marked + may be repeated:");
+	print_flags(FLAGS_OF_KEYS);
+	puts("\nExamples:\n"
+	     "  lnk sandbox why --spec app.toml read ~/.gitconfig\n"
+	     "  lnk sandbox why --spec app.toml call github.com:22\n"
+	     "\nMore: lnk-sandbox-why(1), lnk-sandbox-spec(5)");
+}
+
+static void help_learn(void)
+{
+	print_text(
+		"Runs PROGRAM with little open, watched, and writes the spec of what it wanted to "
+		"a "
+		"new file: the folder that it ran in, files that it looked for, hosts that it "
+		"called, programs that it started. The current folder may be written, the rest of "
+		"the home and the network are closed, and every program runs; flags of run open "
+		"more. What may hold a secret stays closed, and you are asked before it goes into "
+		"the spec. Exit status: the program's, or as for run.\n");
+	puts("Flags:\n"
+	     "  -o FILE                   the spec to write, outside of what it opens; first\n"
+	     "                            of all words\n"
+	     "  others                    as for `lnk sandbox run`, such as --host and --read\n"
+	     "\nExamples:\n"
+	     "  lnk sandbox learn -o ~/specs/app.toml -- make check\n"
+	     "  lnk sandbox learn -o ~/specs/app.toml --host '*' -- npm ci\n"
+	     "\nMore: lnk-sandbox-learn(1), lnk-sandbox-spec(5)");
+}
+
 static void help_tool(void)
 {
 	puts("  lnk sandbox tool add NAME [FLAG...]\n"
@@ -181,6 +223,8 @@ static const struct {
 } pages[] = {
 	{"run", help_run},
 	{"spec", help_spec},
+	{"why", help_why},
+	{"learn", help_learn},
 	{"tool", help_tool},
 	{"doctor", help_doctor},
 	{"completion", help_completion},

@@ -227,6 +227,11 @@ void man_spec_flags(FILE *out)
 	put_flags(out, FLAGS_OF_SPEC);
 }
 
+void man_why_flags(FILE *out)
+{
+	put_flags(out, FLAGS_OF_WHY);
+}
+
 void man_tool_flags(FILE *out)
 {
 	put_flags(out, FLAGS_OF_TOOL);

@@ -13,6 +13,9 @@ void man_flags(FILE *out);
 /* The flags of spec that give no key: for lnk-sandbox-spec(1). */
 void man_spec_flags(FILE *out);
 
+/* The flags of why that give no key: for lnk-sandbox-why(1). */
+void man_why_flags(FILE *out);
+
 /* Every command with its usage: for lnk(1). */
 void man_commands(FILE *out);
 

@@ -95,8 +95,8 @@ void notes_to_look_at(struct confine_result *result)
 	result->nnotes = 0;
 }
 
-/* What was refused, and what to do instead. */
-static void refused(const char *verdict, const char *what, uint32_t count, const char *hint)
+/* What did not work, and what to do instead. */
+static void not_done(const char *verdict, const char *what, uint32_t count, const char *hint)
 {
 	char safe[4096];
 
@@ -108,6 +108,11 @@ static void refused(const char *verdict, const char *what, uint32_t count, const
 		fprintf(stderr, "; %s", str_printable(hint, safe, sizeof(safe)));
 	}
 	fputc('\n', stderr);
+}
+
+void notes_refused(const char *what, uint32_t count, const char *hint)
+{
+	not_done("refused", what, count, hint);
 }
 
 static void more_refused(uint32_t more)
@@ -137,7 +142,7 @@ void notes_of_gate(const struct gate_report *report, bool died)
 	for (uint32_t i = 0; i < report->n; i++) {
 		const struct gate_refusal *r = &report->v[i];
 
-		refused(r->failed ? "failed" : "refused", r->what, r->count, r->hint);
+		not_done(r->failed ? "failed" : "refused", r->what, r->count, r->hint);
 	}
 	more_refused(report->more);
 }
@@ -150,7 +155,7 @@ void notes_of_broker(const struct broker_report *report, bool died)
 		      stderr);
 	}
 	for (uint32_t i = 0; i < report->n; i++) {
-		refused("refused", report->v[i].what, report->v[i].count, report->v[i].hint);
+		notes_refused(report->v[i].what, report->v[i].count, report->v[i].hint);
 	}
 	more_refused(report->more);
 }

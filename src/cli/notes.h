@@ -14,6 +14,9 @@ void notes_at_start(const struct plan *plan, char *const *env, const struct fact
  * asked for. Frees result->notes. */
 void notes_to_look_at(struct confine_result *result);
 
+/* A thing that was refused, how often, and what to do instead (may be empty). */
+void notes_refused(const char *what, uint32_t count, const char *hint);
+
 /* When it has ended: what the gate refused, and the line to add; or that the gate itself ended. */
 void notes_of_gate(const struct gate_report *report, bool died);
 

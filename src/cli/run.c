@@ -1,4 +1,5 @@
 /* lnk sandbox run: words to spec, spec to plan, plan to confinement; one direction. */
+#include "cli/run.h"
 #include "base/fd.h"
 #include "base/str.h"
 #include "cli/brokers.h"
@@ -7,6 +8,7 @@
 #include "cli/flags.h"
 #include "cli/log.h"
 #include "cli/notes.h"
+#include "cli/report.h"
 #include "confine/confine.h"
 #include "confine/placeholder.h"
 #include "confine/program.h"
@@ -36,7 +38,7 @@ struct run {
 	struct arena arena;
 	struct err_list *errs;
 	const char *spec_file;
-	FACT_LIST(struct spec_flag) keys;
+	struct run_keys keys;
 	FACT_LIST(const char *) env;
 	int fds[PROGRAM_KEEP_MAX];
 	size_t nfds;
@@ -51,6 +53,8 @@ struct run {
 	struct machine machine;
 	struct facts facts;
 	struct plan plan;
+	struct report report;
+	const struct run_watch *watch; /* NULL: a plain run */
 };
 
 static bool usage(struct run *r, const char *flag, const char *msg, const char *hint)
@@ -101,8 +105,21 @@ static bool publish(struct run *r, const char *value)
 	return true;
 }
 
+/* What a run that is watched decides itself. */
+static bool is_watchers(enum run_flag flag)
+{
+	return flag == RUN_SPEC || flag == RUN_DRY_RUN || flag == RUN_LOG || flag == RUN_REPORT ||
+	       flag == RUN_WITHOUT_NAMESPACES;
+}
+
 static bool run_flag(struct run *r, enum run_flag flag, const char *value)
 {
+	if (r->watch != NULL && is_watchers(flag)) {
+		return usage(r, NULL,
+			     "learn takes no --spec, --dry-run, --log, --report or "
+			     "--without-namespaces",
+			     "it watches by itself, and writes what it saw to the file of -o");
+	}
 	r->given[flag] = true;
 	if (flag == RUN_SPEC) {
 		r->spec_file = value;
@@ -205,6 +222,9 @@ static bool read_spec(struct run *r)
 	if (!r->given[RUN_DRY_RUN]) {
 		placeholders_sweep(r->machine.state_folder);
 	}
+	if (r->watch != NULL && !r->watch->prepare(&r->machine, &r->keys, r->watch->context)) {
+		return false;
+	}
 	struct spec_input input = {
 		.file = r->spec_file,
 		.cwd = r->machine.cwd.name,
@@ -228,6 +248,7 @@ static bool check_bare(struct run *r)
 		{RUN_KEEP_HOME, "--keep-home", "there is no private home without namespaces"},
 		{RUN_PUBLISH, "--publish", "there is no gate without namespaces"},
 		{RUN_LOG, "--log", "there is no gate without namespaces that could write it"},
+		{RUN_REPORT, "--report", "without namespaces nobody watches the program"},
 		{RUN_USER_NAMESPACES, "--user-namespaces", "they are what is done without"},
 	};
 
@@ -248,10 +269,14 @@ static bool open_log(struct run *r)
 	struct err failure;
 
 	r->log_fd = -1;
+	if (r->watch != NULL) {
+		r->log_fd = r->watch->calls_fd;
+		return true;
+	}
 	if (r->log == NULL || r->given[RUN_DRY_RUN]) {
 		return true;
 	}
-	if (r->net.host_mode && r->spec.value[SPEC_TOOLS_NAMES].n == 0 &&
+	if (r->net.host_mode && !r->given[RUN_REPORT] && r->spec.value[SPEC_TOOLS_NAMES].n == 0 &&
 	    r->spec.value[SPEC_BROWSER_HOSTS].n == 0) {
 		return usage(r, "--log", "calls are not seen with the network of this machine",
 			     "leave it out, or take out network.mode and name the hosts");
@@ -272,7 +297,7 @@ static bool start_gate(struct run *r)
 	net_plan_make(&r->spec, &r->arena, &net);
 	net.publish.v = r->net.publish.v;
 	net.publish.n = r->net.publish.n;
-	net.gate = !net.host_mode && (net.gate || net.publish.n > 0);
+	net.gate = !net.host_mode && (net.gate || net.publish.n > 0 || r->watch != NULL);
 	r->net = net;
 	if (!open_log(r)) {
 		return false;
@@ -408,6 +433,14 @@ static void gate_explain(struct run *r, struct err *failure)
 	}
 }
 
+/* Asked for: so told even when quiet. */
+static void tell_report(struct run *r, bool lost)
+{
+	const struct explain explain = explain_begin(&r->spec, &r->facts, &r->plan, &r->arena);
+
+	notes_of_log(report_tell(&r->report, &explain, r->log_fd, lost));
+}
+
 static bool start(struct run *r, int *ret_status)
 {
 	struct confine_result result;
@@ -460,7 +493,11 @@ static bool start(struct run *r, int *ret_status)
 		.late = -1,
 		.outside_fds = outside,
 		.noutside_fds = noutside,
+		.refused = r->given[RUN_REPORT] || r->watch != NULL ? report_add : NULL,
+		.starts = r->watch != NULL,
+		.context = &r->report,
 	};
+	r->report = (struct report){.plan = &r->plan, .arena = &r->arena};
 	if (!r->given[RUN_QUIET]) {
 		notes_at_start(&r->plan, environ, &r->facts);
 	}
@@ -474,8 +511,17 @@ static bool start(struct run *r, int *ret_status)
 	} else if (!r->given[RUN_QUIET]) {
 		notes_at_exit(&result);
 	}
+	if (ok && r->given[RUN_REPORT]) {
+		tell_report(r, result.trace_lost);
+	}
 	*ret_status = result.status;
 	return ok;
+}
+
+/* What was refused is told at the end, unless that is not wanted. */
+static bool is_told(const struct run *r)
+{
+	return (!r->given[RUN_QUIET] && r->watch == NULL) || r->given[RUN_REPORT];
 }
 
 /* What the gate refused, for the user to see which line to add. */
@@ -488,7 +534,7 @@ static void end_gate(struct run *r, bool started)
 		return;
 	}
 	gate_finish(&r->gate, &report, &died);
-	if (started && (died || !r->given[RUN_QUIET])) {
+	if (started && (died || is_told(r))) {
 		notes_of_gate(&report, died);
 	}
 	notes_of_log(report.lost);
@@ -501,7 +547,7 @@ static void end_broker(struct run *r, bool started)
 	bool died;
 
 	broker_finish(&r->brokers.client, &report, &died);
-	if (started && (died || !r->given[RUN_QUIET])) {
+	if (started && (died || is_told(r))) {
 		notes_of_broker(&report, died);
 	}
 }
@@ -521,13 +567,26 @@ static int failure_status(const struct err_list *errs)
 	return EXIT_LNK;
 }
 
+static bool tell_watch(struct run *r)
+{
+	const struct run_seen seen = {&r->spec, &r->machine, &r->facts, &r->plan, &r->report};
+
+	return r->watch->seen(&seen, r->watch->context);
+}
+
 int cli_run(int argc, char **argv, struct err_list *errs)
+{
+	return run_watched(argc, argv, NULL, errs);
+}
+
+int run_watched(int argc, char **argv, const struct run_watch *watch, struct err_list *errs)
 {
 	/* Not on the stack: facts and lists are large, and init lives on this stack too. */
 	static struct run r;
 	int status = EXIT_OK;
 
 	r.errs = errs;
+	r.watch = watch;
 	bool ok = parse(&r, argc, argv);
 	if (ok && r.given[RUN_HELP]) {
 		cli_help("run");
@@ -541,6 +600,7 @@ int cli_run(int argc, char **argv, struct err_list *errs)
 	}
 	end_broker(&r, ok);
 	end_gate(&r, ok);
+	ok = ok && (watch == NULL || tell_watch(&r));
 	arena_release(&r.arena);
 	return ok ? status : failure_status(errs);
 }

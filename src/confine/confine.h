@@ -3,6 +3,8 @@
 #define LNK_CONFINE_CONFINE_H
 
 #include "base/err.h"
+#include "confine/tracer.h"
+#include "confine/trial.h"
 #include "plan/plan.h"
 
 #include <stdbool.h>
@@ -30,9 +32,16 @@ struct confine_config {
 	void (*ended)(int status, void *context);
 	/* After that: the sandbox takes another program over `late`. */
 	void (*again)(void *context);
-	void *context;
+	void *context;          /* of `ended`, `again` and `refused` */
 	const int *outside_fds; /* the supervisor's own, which init closes */
 	size_t noutside_fds;
+	/* --report: called in the supervisor, during the run, for each call that the kernel refused
+	 * to the program. NULL: nothing is traced. */
+	void (*refused)(const struct tracer_refusal *refusal, void *context);
+	bool starts; /* with `refused`: programs that are started are told, too, with error 0 */
+	/* `lnk sandbox why`: tried in place of the program. Its status is the result's; of a RUN
+	 * that went well it is that of a killed process. NULL: the program is run. */
+	const struct trial *trial;
 };
 
 struct confine_result {
@@ -41,6 +50,7 @@ struct confine_result {
 			      aside */
 	struct err *notes; /* what the user should look at; freed by the caller */
 	unsigned nnotes;
+	bool trace_lost; /* --report: the tracer was killed, and the program with it */
 	char left_names[CONFINE_LEFT_MAX]; /* the first of them, each ended by NUL; hostile */
 };
 

@@ -148,7 +148,7 @@ static bool stage_rights(struct init *in)
 static bool stage_program(struct init *in)
 {
 	const struct confine_config *c = in->config->confine;
-	const struct program program = {c->plan->cwd, in->config->mask, -1};
+	const struct program program = {c->plan->cwd, in->config->mask, -1, in->config->tracer};
 
 	return program_enter(c, in->ruleset, &in->err) &&
 	       (c->door < 0 || doorway_wait(c->door, &in->err)) &&
@@ -224,7 +224,7 @@ static bool start_late(struct init *in)
 	c.argv = late->argv;
 	const char *cwd = is_lent(c.plan, late->cwd) ? late->cwd : c.plan->home;
 	c.envp = late_env(c.envp, late, cwd, &in->arena);
-	const struct program program = {cwd, in->config->mask, in->ruleset};
+	const struct program program = {cwd, in->config->mask, in->ruleset, -1};
 
 	wait_for_warden(in);
 	if (!late_make(late, &in->err) || !program_start(&c, &program, &in->program, &in->err)) {

@@ -12,6 +12,7 @@ struct init_config {
 	const struct confine_config *confine;
 	struct warden *warden;
 	int supervisor;       /* init's end of the wire */
+	int tracer;           /* init's end of the tracer's socket; -1: none */
 	const sigset_t *mask; /* the signal mask that the program starts with */
 	bool apart;           /* no part of the caller's process group */
 };

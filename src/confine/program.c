@@ -4,12 +4,15 @@
 #include "base/testguard.h"
 #include "confine/landlock.h"
 #include "confine/sys.h"
+#include "confine/tracer.h"
 
 #include <errno.h>
 #include <limits.h>
+#include <sched.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
 
@@ -127,7 +130,9 @@ static void attempt(struct attempt *a, char **shell_argv)
 			fcntl(fd, F_SETFD, flags & ~FD_CLOEXEC);
 		}
 	}
-	if (a->program->ruleset < 0 || program_enter(a->config, a->program->ruleset, &a->err)) {
+	if ((a->program->ruleset < 0 || program_enter(a->config, a->program->ruleset, &a->err)) &&
+	    (a->program->tracer < 0 || tracer_enter(a->program->tracer, &a->err)) &&
+	    (a->config->trial == NULL || trial_close(&a->err))) {
 		sigprocmask(SIG_SETMASK, a->program->mask, NULL);
 		try_all(a, shell_argv);
 	}
@@ -174,6 +179,38 @@ bool program_enter(const struct confine_config *config, int ruleset, struct err 
 			      3 + config->nkeep_fds, err);
 }
 
+/* As vfork(2), but the child has memory of its own: one that is traced must not be closed to
+ * tracing, as init's memory is. `a` is shared all the same. */
+static pid_t fork_traced(struct attempt *a, char **shell_argv)
+{
+	struct attempt *shared = mmap(NULL, sizeof(*shared), PROT_READ | PROT_WRITE,
+				      MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+
+	if (shared == MAP_FAILED) {
+		return -1;
+	}
+	memcpy(shared, a, sizeof(*a));
+	pid_t pid = (pid_t)syscall(SYS_clone, CLONE_VFORK | SIGCHLD, 0UL, NULL, NULL, 0UL);
+	if (pid == 0) {
+		attempt(shared, shell_argv);
+		_exit(127);
+	}
+	memcpy(a, shared, sizeof(*a));
+	munmap(shared, sizeof(*shared));
+	return pid;
+}
+
+static bool start_trial(const struct trial *trial, const sigset_t *mask, pid_t *ret_pid,
+			struct err *err)
+{
+	*ret_pid = fork();
+	if (*ret_pid == 0) {
+		sigprocmask(SIG_SETMASK, mask, NULL);
+		trial_try(trial);
+	}
+	return *ret_pid > 0 || err_set(err, ERR_SETUP, errno, "cannot start the trial");
+}
+
 bool program_start(const struct confine_config *config, const struct program *program,
 		   pid_t *ret_pid, struct err *err)
 {
@@ -183,7 +220,11 @@ bool program_start(const struct confine_config *config, const struct program *pr
 	if (shell_argv == NULL) {
 		return false;
 	}
-	pid_t pid = vfork();
+	if (config->trial != NULL && config->trial->kind != TRIAL_RUN) {
+		free(shell_argv);
+		return start_trial(config->trial, program->mask, ret_pid, err);
+	}
+	pid_t pid = program->tracer < 0 ? vfork() : fork_traced(&a, shell_argv);
 	if (pid == 0) {
 		attempt(&a, shell_argv);
 		_exit(127);
@@ -195,13 +236,16 @@ bool program_start(const struct confine_config *config, const struct program *pr
 	if (a.failed) {
 		return explain(&a, err);
 	}
+	if (config->trial != NULL) {
+		kill(pid, SIGKILL);
+	}
 	*ret_pid = pid;
 	return true;
 }
 
 bool program_become(const struct confine_config *config, const sigset_t *mask, struct err *err)
 {
-	const struct program program = {config->plan->cwd, mask, -1};
+	const struct program program = {config->plan->cwd, mask, -1, -1};
 	struct attempt a = {.config = config, .program = &program};
 	char **shell_argv = prepare(config, program.cwd, err);
 

@@ -16,6 +16,8 @@ struct program {
 	const sigset_t *mask; /* its signal mask */
 	int ruleset; /* of landlock_rules, which it alone enters; stays the caller's. -1: the
 			caller has entered already */
+	int tracer;  /* init's end of the tracer's socket: traced from before its first
+			instruction; stays the caller's. -1: none */
 };
 
 /* Starts argv[0], looked up in config->path. Every descriptor from 3 on but the kept ones is closed

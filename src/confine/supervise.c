@@ -26,6 +26,7 @@ struct supervisor {
 	struct confine_result *result;
 	struct err *err;
 	struct warden warden;
+	struct tracer tracer;
 	int wire;
 	int pidfd;
 	pid_t init;
@@ -99,6 +100,11 @@ static bool start_warden(struct supervisor *s)
 	return ok;
 }
 
+static bool start_tracer(struct supervisor *s)
+{
+	return s->config->refused == NULL || tracer_start(s->config->starts, &s->tracer, s->err);
+}
+
 static bool start_init(struct supervisor *s)
 {
 	int pair[2];
@@ -111,9 +117,11 @@ static bool start_init(struct supervisor *s)
 	pid_t pid = plan->bare ? bare_fork(&s->pidfd, s->err)
 			       : namespaces_clone(plan->net.host_mode, &s->pidfd, s->err);
 	if (pid == 0) {
-		struct init_config init = {s->config, &s->warden, pair[1], &s->mask, s->apart};
+		struct init_config init = {s->config,         &s->warden, pair[1],
+					   s->tracer.init_fd, &s->mask,   s->apart};
 
 		close(pair[0]);
+		tracer_leave(&s->tracer);
 		if (plan->bare) {
 			bare_main(&init);
 		}
@@ -127,6 +135,7 @@ static bool start_init(struct supervisor *s)
 		close(s->config->broker);
 	}
 	warden_started_init(&s->warden);
+	tracer_started_init(&s->tracer);
 	s->init = pid;
 	return pid > 0;
 }
@@ -274,6 +283,26 @@ static bool has_no_terminal(void)
 	return guard_on("job") && fd < 0;
 }
 
+static void hear_tracer(struct supervisor *s)
+{
+	struct tracer_refusal refusal;
+
+	if (tracer_read(&s->tracer, &refusal)) {
+		s->config->refused(&refusal, s->config->context);
+	} else {
+		tracer_close(&s->tracer); /* the program has ended, or will: init tells */
+	}
+}
+
+/* What it had to say before the end of the program is all there by now. */
+static void end_tracer(struct supervisor *s)
+{
+	while (s->ok && s->tracer.fd >= 0) {
+		hear_tracer(s);
+	}
+	tracer_close(&s->tracer);
+}
+
 static int find_terminal(struct termios *modes)
 {
 	for (int fd = 0; fd < 3; fd++) {
@@ -313,14 +342,14 @@ static void begin_late(struct supervisor *s)
 static void supervise(struct supervisor *s)
 {
 	struct pollfd fds[] = {
-		{.fd = s->wire, .events = POLLIN},
-		{.fd = s->warden.fd, .events = POLLIN},
-		{.fd = s->signals, .events = POLLIN},
-		{.fd = s->late, .events = POLLIN},
+		{.fd = s->wire, .events = POLLIN},      {.fd = s->warden.fd, .events = POLLIN},
+		{.fd = s->signals, .events = POLLIN},   {.fd = s->late, .events = POLLIN},
+		{.fd = s->tracer.fd, .events = POLLIN},
 	};
 
 	while (!s->over) {
 		fds[3].fd = s->busy ? -1 : s->late;
+		fds[4].fd = s->tracer.fd;
 		if (poll(fds, ARRAY_LEN(fds), -1) < 0) {
 			continue;
 		}
@@ -336,6 +365,9 @@ static void supervise(struct supervisor *s)
 		}
 		if (fds[3].revents != 0 && !s->over) {
 			begin_late(s);
+		}
+		if (fds[4].revents != 0 && !s->over) {
+			hear_tracer(s);
 		}
 	}
 }
@@ -367,6 +399,7 @@ bool confine_run(const struct confine_config *config, struct confine_result *ret
 		.result = &result,
 		.err = &failure,
 		.warden = {.pid = -1, .fd = -1, .init_fd = -1, .run_fd = -1},
+		.tracer = {-1, -1, -1},
 		.wire = -1,
 		.pidfd = -1,
 		.signals = -1,
@@ -377,12 +410,14 @@ bool confine_run(const struct confine_config *config, struct confine_result *ret
 	s.terminal = find_terminal(&s.modes);
 	/* One that comes late joins the job of who called it. */
 	s.apart = s.terminal < 0 && config->late < 0 && has_no_terminal();
-	if (watch_signals(&s) && start_warden(&s) && start_init(&s)) {
+	if (watch_signals(&s) && start_warden(&s) && start_tracer(&s) && start_init(&s)) {
 		ignore_stops();
 		supervise(&s);
 	}
 	warden_over(&s.warden);
+	end_tracer(&s);
 	reap_init(&s);
+	result.trace_lost = !tracer_finish(&s.tracer);
 	warden_finish(&s.warden);
 	take_terminal(&s);
 	fd_close(&s.wire);

@@ -14,6 +14,11 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
+/* fchmodat2(2), Linux 6.6; the same number on every architecture. */
+#ifndef SYS_fchmodat2
+#define SYS_fchmodat2 452
+#endif
+
 /* open_tree(2), Linux 5.2. */
 static inline int sys_open_tree(int dir, const char *path, unsigned flags)
 {

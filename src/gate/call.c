@@ -214,11 +214,30 @@ bool call_rate(struct call *call, struct verdict *ret_refused, unsigned *ret_wai
 
 /* --- judging -------------------------------------------------------------------------------- */
 
+/* What was asked is answered. */
+static void call_answer(struct call *call)
+{
+	struct decision decision = {.section = call->section,
+				    .host = call->host,
+				    .port = call->port,
+				    .allowed = true,
+				    .from = call->from,
+				    .why = call->unknown ? "nobody here knows an address of it now"
+							 : NULL};
+
+	decisions_add(call->gate->decisions, &decision);
+	call_end(call, false);
+}
+
 static void call_judged(struct call *call, const struct verdict *verdict)
 {
 	call->how = verdict->how;
 	call->section = verdict->section;
 	call->from = verdict->from;
+	if (call->gate->ask && verdict->how != GATE_REFUSED) {
+		call_answer(call);
+		return;
+	}
 	switch (verdict->how) {
 	case GATE_REFUSED:
 		call_refuse(call, verdict);
@@ -246,6 +265,8 @@ static void on_resolved(void *context, const struct resolved *resolved)
 	call->looking_up = false;
 	call_wait(call, NULL, 0);
 	policy_call_name(call->gate->policy, call->host, call->port, &granted);
+	call->unknown = resolved->n == 0 &&
+			dial_proxy(call->gate, call->host, call->port, &granted) == NULL;
 	dial_judge(call->gate, call->host, call->port, resolved, &granted, &verdict);
 	call_judged(call, &verdict);
 }

@@ -38,6 +38,7 @@ struct call {
 
 	char *host; /* the name, or the text of the address; NULL: published */
 	bool named;
+	bool unknown; /* nobody here, nor a proxy, knows an address of the name */
 	struct addr addr;
 	uint16_t port;
 	uint32_t held; /* address whose name is held; 0: none */

@@ -193,6 +193,7 @@ static bool write_plan(const struct gate_config *config, int fd, struct control_
 	}
 	ret->plan_len = len;
 	ret->env_len = env;
+	ret->ask = config->ask;
 	snprintf(ret->version, sizeof(ret->version), "%s", LNK_VERSION);
 	return ok || err_set(err, ERR_SETUP, errno, "cannot hand the plan to the gate");
 }

@@ -41,6 +41,7 @@ struct gate_config {
 	const struct net_plan *plan;
 	int log_fd;          /* --log, opened by the caller; -1: none */
 	char *const *envp;   /* the user's own environment: the upstream proxy is read from it */
+	bool ask;            /* judges calls and dials none: `lnk sandbox why` */
 	const char *program; /* lnk-gate's file, for tests; NULL: found beside this program */
 };
 

@@ -30,6 +30,7 @@ struct control_plan {
 	char version[32]; /* LNK_VERSION of the supervisor */
 	uint64_t plan_len;
 	uint64_t env_len;
+	uint32_t ask; /* as in gate_config */
 };
 
 /* Sent only as far as its kind goes: control_len. */

@@ -101,8 +101,10 @@ static void make_line(const struct decision *d, struct logline *line)
 				 : "refused",
 		     16);
 	logline_origin(line, "spec", d->from);
-	if (!d->allowed) {
+	if (!d->allowed || d->why != NULL) {
 		logline_text(line, "why", d->why, WHY_SHARE);
+	}
+	if (!d->allowed) {
 		logline_text(line, "hint", d->hint, HINT_SHARE);
 	}
 	if (d->method != NULL) {

@@ -15,8 +15,9 @@ struct decision {
 	bool allowed;
 	bool failed; /* granted, but it did not work outside: neither allowed nor refused */
 	const struct origin *from; /* the granting line; NULL when refused */
-	const char *why;           /* refused, or failed */
-	const char *hint;          /* likewise */
+	const char *why;           /* refused, or failed; or, where a call was only asked for, what
+				      stands in its way all the same */
+	const char *hint;          /* refused, or failed */
 	const char *method;        /* of an HTTP request, or NULL */
 	const char *path;          /* likewise */
 	uint64_t sent, received;   /* bytes, of a call that ended */

@@ -38,6 +38,7 @@ struct gate {
 	struct resolver *resolver;
 	struct upstream upstream;
 	struct rate rate;
+	bool ask;           /* calls are judged, told and closed: nothing is dialled */
 	int routes;         /* address_routes_open */
 	int door;           /* to init, for sockets of --publish */
 	struct call *calls; /* all that are open */

@@ -144,6 +144,7 @@ static bool take_plan(struct gate *gate, int *ret_log, struct err *err)
 	    plan->env_len > CONTROL_ENV_MAX) {
 		return bad_plan(err);
 	}
+	gate->ask = plan->ask != 0;
 	return read_file(gate, file, plan, err);
 }
 

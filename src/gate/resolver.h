@@ -29,7 +29,8 @@ struct resolver_config {
 	struct decisions *decisions;
 	int udp4, udp6, tcp4, tcp6; /* DNS sockets of the sandbox, owned from here on */
 	bool proxied; /* everything goes out by an upstream proxy, which may be the only one that
-			 knows the names: a granted name is answered even if it is unknown here */
+			 knows the names (or calls are only asked for): a granted name is answered
+			 even if it is unknown here */
 };
 struct resolver *resolver_start(const struct resolver_config *config);
 void resolver_stop(struct resolver *resolver);

@@ -82,7 +82,8 @@ static bool start_resolver(struct server *s, int fds[DOOR_FDS])
 					       .udp6 = fds[DOOR_UDP6],
 					       .tcp4 = fds[DOOR_DNS4],
 					       .tcp6 = fds[DOOR_DNS6],
-					       .proxied = up->https != NULL || up->http != NULL};
+					       .proxied = s->gate->ask || up->https != NULL ||
+							  up->http != NULL};
 
 	s->gate->resolver = resolver_start(&config);
 	return s->gate->resolver != NULL;

@@ -324,13 +324,13 @@ static void read_home_links(struct refuse_rules *r)
 	closedir(d);
 }
 
-static bool read_rules(struct refuse_rules *r, struct err *err)
+static bool read_rules(struct refuse_rules *r, bool write, struct err *err)
 {
 	r->home = tidy(r->machine->home, r->arena);
 	r->link_folders = tidy_all(&r->machine->link_folders, r->arena);
 	r->socket_folders = tidy_all(&r->machine->socket_folders, r->arena);
 	r->system_folders = tidy_all(&r->machine->system_folders, r->arena);
-	if (r->spec->value[SPEC_FILES_WRITE].n > 0) {
+	if (write) {
 		read_path(r);
 		read_home_links(r);
 	}
@@ -396,7 +396,7 @@ bool refuse_check(const struct spec *spec, const struct machine *machine, struct
 	if (spec->file == NULL || !spec->section_set[SPEC_SECTION_FILES]) {
 		return true;
 	}
-	if (!read_rules(&rules, &e)) {
+	if (!read_rules(&rules, spec->value[SPEC_FILES_WRITE].n > 0, &e)) {
 		e.code = ERR_SPEC;
 		*err_list_next(errs) = e;
 		return false;
@@ -410,4 +410,32 @@ bool refuse_check(const struct spec *spec, const struct machine *machine, struct
 	}
 	spec_sort_errors(errs);
 	return errs->total == before;
+}
+
+const struct refuse_rules *refuse_rules_read(const struct spec *spec, const struct machine *machine,
+					     struct arena *arena)
+{
+	struct refuse_rules *r = arena_alloc(arena, sizeof(*r));
+	struct err ignored;
+
+	*r = (struct refuse_rules){.spec = spec, .machine = machine, .arena = arena};
+	return spec->file != NULL && read_rules(r, true, &ignored) ? r : NULL;
+}
+
+bool refuse_may(const struct refuse_rules *rules, enum spec_key key, const char *path,
+		struct err *err)
+{
+	const struct spec_item item = {.text = path, .path = path};
+	struct refuse_found found = {.rule = REFUSE_NONE};
+	bool write = key != SPEC_FILES_READ;
+	struct path_info at;
+
+	if (!machine_resolve(rules->machine, path, rules->arena, &at, err)) {
+		return err_hint(err, "name a path that you can look at yourself");
+	}
+	if (write ? match_write(rules, &at, &found) : match_read(rules, &at, &found)) {
+		refuse_explain(rules, &item, &at, write, &found, err);
+		return false;
+	}
+	return true;
 }

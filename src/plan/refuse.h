@@ -13,4 +13,17 @@
 bool refuse_check(const struct spec *spec, const struct machine *machine, struct arena *arena,
 		  struct err_list *errs);
 
+/* The same rules, read once and asked of one entry after another that is not in the spec: whether
+ * it might be. */
+struct refuse_rules;
+
+/* Lives in `arena`. NULL: the spec is flags alone, which may do all of it (or its file is gone). */
+const struct refuse_rules *refuse_rules_read(const struct spec *spec, const struct machine *machine,
+					     struct arena *arena);
+
+/* False: a spec's file may not have absolute, normalised `path` in `key` (write or read); `err`
+ * says why, and what to write instead. */
+bool refuse_may(const struct refuse_rules *rules, enum spec_key key, const char *path,
+		struct err *err);
+
 #endif

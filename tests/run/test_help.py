@@ -36,7 +36,7 @@ def flags(table):
     """(flag, metavar, repeatable, help) of flags.def or spec_flags.def."""
     text = (ROOT / "src/cli" / table).read_text()
     found = re.findall(rf"^FLAG\(\w+, {STRING}, {STRING}, (\w+), {STRING}\)", text, re.M)
-    assert len(found) == len(re.findall(r"^FLAG\(", text, re.M)) > 3
+    assert len(found) == len(re.findall(r"^FLAG\(", text, re.M)) >= 3
     return [(unquote(f), unquote(m), r == "true", unquote(h)) for f, m, r, h in found]
 
 
@@ -50,6 +50,10 @@ def run_flags():
 
 def spec_flags():
     return key_flags() + flags("spec_flags.def")
+
+
+def why_flags():
+    return key_flags() + flags("why_flags.def")
 
 
 def tool_flags():
@@ -70,6 +74,7 @@ def lnk(*words, status=0):
 
 HELPS = [("--help",), ("sandbox", "--help"), ("sandbox", "run", "--help"),
          ("sandbox", "spec", "--help"), ("sandbox", "tool", "--help"),
+         ("sandbox", "why", "--help"), ("sandbox", "learn", "--help"),
          ("sandbox", "doctor", "--help"), ("completion", "--help")]
 
 
@@ -97,7 +102,8 @@ def help_items(text):
 
 
 @pytest.mark.parametrize("words, table",
-                         [("run", run_flags), ("spec", spec_flags), ("tool", tool_flags)])
+                         [("run", run_flags), ("spec", spec_flags), ("tool", tool_flags),
+                          ("why", why_flags)])
 def test_help_lists_the_tables(words, table):
     assert help_items(lnk("sandbox", words, "--help")) == {
         f: (m, r, h) for f, m, r, h in table()}
@@ -105,7 +111,8 @@ def test_help_lists_the_tables(words, table):
 
 def test_every_flag_of_the_tables_is_taken():
     """A flag that help names is no unknown flag to the command: whatever else is wrong."""
-    for command, table in (("run", run_flags()), ("spec", spec_flags()), ("tool add", tool_flags())):
+    for command, table in (("run", run_flags()), ("spec", spec_flags()), ("tool add", tool_flags()),
+                           ("why", why_flags())):
         for flag, metavar, _, _ in table:
             words = [flag] + (["x"] if metavar else [])
             done = subprocess.run([str(LNK), "sandbox", *command.split(), *words],
@@ -216,13 +223,14 @@ def test_script_is_well_formed(shell, scripts):
 def test_commands_are_completed(shell, scripts):
     offered = SHELLS[shell](scripts, "")
     assert {"sandbox", "completion"} <= offered
-    assert {"run", "spec", "tool", "doctor"} <= SHELLS[shell](scripts, "sandbox", "")
+    assert {"run", "spec", "tool", "why", "learn", "doctor"} <= SHELLS[shell](scripts, "sandbox", "")
     assert {"bash", "zsh", "fish"} <= SHELLS[shell](scripts, "completion", "")
     assert {"add", "list", "show", "remove"} <= SHELLS[shell](scripts, "sandbox", "tool", "")
 
 
 @pytest.mark.parametrize("shell", SHELLS)
-@pytest.mark.parametrize("command, table", [("run", run_flags), ("spec", spec_flags)])
+@pytest.mark.parametrize("command, table", [("run", run_flags), ("spec", spec_flags),
+                                            ("why", why_flags)])
 def test_flags_are_completed(shell, command, table, scripts):
     offered = {f for f in SHELLS[shell](scripts, "sandbox", command, "--") if f.startswith("--")}
     assert offered - {"--"} == {f for f, _, _, _ in table()}
@@ -262,6 +270,16 @@ def test_values_are_completed(shell, scripts):
     assert {"one.toml", "two.txt"} <= offer(scripts, "sandbox", "run", "--write", "")
     assert {"one.toml", "two.txt"} <= offer(scripts, "sandbox", "run", "--log", "")
     assert "one.toml" in offer(scripts, "sandbox", "spec", "")
+
+
+@pytest.mark.parametrize("shell", SHELLS)
+def test_questions_are_completed(shell, scripts):
+    offer = SHELLS[shell]
+    assert {"read", "write", "run", "call"} <= offer(scripts, "sandbox", "why", "")
+    assert {"one.toml", "two.txt"} <= offer(scripts, "sandbox", "why", "read", "")
+    assert "one.toml" in offer(scripts, "sandbox", "learn", "-o", "")
+    assert "mkfifo" in offer(scripts, "sandbox", "learn", "-o", "new.toml", "mk")
+    assert "mkfifo" in offer(scripts, "sandbox", "why", "--spec", "one.toml", "run", "mk")
 
 
 @pytest.mark.parametrize("shell", SHELLS)
