@@ -230,7 +230,7 @@ def test_links_own_folders(bare):
     assert result.rc == 125 and "keep Link's own folder" in result.err, result
 
 
-FLAGS = [["--keep-home"], ["--publish", "8080"], ["--log", "log"], ["--user-namespaces"]]
+FLAGS = [["--keep-home"], ["--publish", "8080"], ["--log", "log"], ["--user-namespaces"], ["--report"]]
 
 
 @pytest.mark.parametrize("flag", FLAGS, ids=lambda f: f[0])
