@@ -193,8 +193,12 @@ class Contestant:
         self.said = self.broken
         if self.broken:
             return None
-        self.process.stdin.write((" ".join(map(str, words)) + "\n").encode())
-        self.process.stdin.flush()
+        try:
+            self.process.stdin.write((" ".join(map(str, words)) + "\n").encode())
+            self.process.stdin.flush()
+        except OSError:
+            self.said = self.broken = "ended"
+            return None
         line = self.answer(seconds)
         if not line or line.startswith("failed"):
             self.said = line or self.broken
