@@ -62,7 +62,7 @@ def _(scene):
     return False
 
 
-@attack("signal-group", "K7", guard="landlock")
+@attack("signal-group", "K7", guard="job,landlock")
 def _(scene):
     """Signals its process group, in which the caller's other programs are."""
     script = 'sleep 30 & n=$!; "$@" >out </dev/null; kill -0 $n && echo alive; kill $n; true'
