@@ -1,4 +1,5 @@
 /* lnk: the sub-commands, their exit statuses, and the only printer of errors. */
+#include "base/pages.h"
 #include "base/str.h"
 #include "cli/cli.h"
 
@@ -98,6 +99,7 @@ int main(int argc, char **argv)
 	static struct err_list errs;
 	int status;
 
+	pages_ready();
 	if (argc < 2 || wants_help(argv[1])) {
 		cli_help("lnk");
 		return argc < 2 ? EXIT_USAGE : EXIT_OK;

@@ -107,18 +107,25 @@ static bool read_report(const struct broker_client *client, struct broker_report
 	return false;
 }
 
+/* Not the refusals themselves: they are many pages. */
+static void forget(struct broker_report *report)
+{
+	report->n = 0;
+	report->more = 0;
+}
+
 void broker_finish(struct broker_client *client, struct broker_report *ret_report, bool *ret_died)
 {
 	bool gone = false;
 	siginfo_t si;
 
-	memset(ret_report, 0, sizeof(*ret_report));
+	forget(ret_report);
 	*ret_died = false;
 	if (client->pid <= 0) {
 		return;
 	}
 	if (!read_report(client, ret_report, &gone)) {
-		memset(ret_report, 0, sizeof(*ret_report));
+		forget(ret_report);
 		*ret_died = gone;
 	}
 	fd_close(&client->control);

@@ -1,6 +1,7 @@
 #include "confine/namespaces.h"
 
 #include "base/fd.h"
+#include "base/pages.h"
 #include "base/testguard.h"
 #include "confine/sys.h"
 #include "plan/kernel.h"
@@ -26,6 +27,10 @@ pid_t namespaces_clone(bool host_network, int *ret_pidfd, struct err *err)
 	};
 	long pid = syscall(SYS_clone3, &args, sizeof(args));
 
+	if (pid == 0) {
+		pages_ready();
+		return 0;
+	}
 	if (pid < 0) {
 		int sys = errno;
 

@@ -4,6 +4,7 @@
 
 #include "base/clock.h"
 #include "base/fd.h"
+#include "base/pages.h"
 #include "confine/placeholder.h"
 #include "confine/sys.h"
 #include "confine/warden_wire.h"
@@ -31,6 +32,7 @@ static pid_t fork_warden(const struct warden_config *config, const int sup[2], c
 	sigprocmask(SIG_SETMASK, &all, &before);
 	pid_t pid = fork();
 	if (pid == 0) {
+		pages_ready();
 		warden_main(config, sup[1], init[1], supervisor);
 	}
 	sigprocmask(SIG_SETMASK, &before, NULL);

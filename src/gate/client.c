@@ -400,17 +400,25 @@ static void reap(struct gate_client *gate)
 	}
 }
 
+/* Not the refusals themselves: they are many pages. */
+static void forget(struct gate_report *report)
+{
+	report->n = 0;
+	report->more = 0;
+	report->lost = 0;
+}
+
 void gate_finish(struct gate_client *gate, struct gate_report *ret_report, bool *ret_died)
 {
 	bool gone = false;
 
-	memset(ret_report, 0, sizeof(*ret_report));
+	forget(ret_report);
 	*ret_died = false;
 	if (gate->pid <= 0) {
 		return;
 	}
 	if (!read_report(gate, ret_report, &gone)) {
-		memset(ret_report, 0, sizeof(*ret_report));
+		forget(ret_report);
 		*ret_died = gone;
 	}
 	fd_close(&gate->control);

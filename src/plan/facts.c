@@ -79,7 +79,11 @@ static void command_facts(const struct spec *spec, const struct machine *machine
 		return;
 	}
 	for (size_t i = 0; i < allow->n; i++) {
-		struct program_fact p = {.item = &allow->v[i], .folder = allow->v[i].folder};
+		const struct program_fact *last = i > 0 ? &f->commands.v[i - 1] : &f->program;
+		struct program_fact p = {.item = &allow->v[i],
+					 .folder = allow->v[i].folder,
+					 .loader_name = last->loader_name,
+					 .loader_file = last->loader_file};
 		struct err ignored;
 
 		if (p.folder) {
@@ -236,6 +240,10 @@ bool facts_gather(const struct spec *spec, const struct machine *machine,
 	}
 	command_facts(spec, machine, arena, &f);
 	if (wanted->program != NULL) {
+		if (f.commands.n > 0) {
+			f.program.loader_name = f.commands.v[f.commands.n - 1].loader_name;
+			f.program.loader_file = f.commands.v[f.commands.n - 1].loader_file;
+		}
 		program_look_up(wanted->program, machine, arena, &f.program);
 		if (!sockets_find(&f, arena, err)) {
 			return false;

@@ -41,6 +41,8 @@ struct program_fact {
 	bool folder;                 /* a folder of programs */
 	struct path_info at;         /* when found */
 	const char *loader;          /* PT_INTERP of an ELF file, resolved; NULL when static */
+	const char *loader_name;     /* as a program has it, this one or the one before */
+	const char *loader_file;     /* and what it resolves to */
 	const char *script;          /* interpreter of a #! line, as written; NULL when none */
 	const char *script_real;     /* resolved; NULL when it does not exist */
 	const char *script_arg;      /* its one argument; NULL when none */
@@ -104,7 +106,8 @@ bool facts_gather(const struct spec *spec, const struct machine *machine,
 		  const struct facts_wanted *wanted, struct arena *arena, struct facts *ret_facts,
 		  struct err *err);
 
-/* Parts of it, also used by `lnk sandbox spec`. Never fails: `found` says what it found. */
+/* Parts of it, also used by `lnk sandbox spec`. Never fails: `found` says what it found. What
+ * `ret_program` has of the loader before may be of another program, and is not looked up again. */
 void program_look_up(const char *name_or_path, const struct machine *machine, struct arena *arena,
 		     struct program_fact *ret_program);
 

@@ -11,12 +11,46 @@
 #include <unistd.h>
 
 /* The kernel reads this much of a file to see what it is (BINPRM_BUF_SIZE). */
-#define HEAD_BYTES 256
+#define SCRIPT_BYTES 256
+/* Most programs have their program headers and their loader's name in here: one read for all. */
+#define HEAD_BYTES 1024
 
-/* PT_INTERP of a 32- or 64-bit ELF file of this byte order; NULL when there is none. `head` is
- * hostile: a program's file can hold anything. */
-static const char *elf_loader(int fd, const unsigned char *head, size_t len, struct arena *arena)
+/* The beginning of a program's file, which can hold anything. */
+struct head {
+	int fd;
+	size_t len;
+	unsigned char data[HEAD_BYTES + 1];
+};
+
+/* What stands in the file at `offset`. */
+static bool read_at(const struct head *head, uint64_t offset, void *to, size_t size)
 {
+	if (offset <= head->len && size <= head->len - offset) {
+		memcpy(to, head->data + offset, size);
+		return true;
+	}
+	return offset <= INT32_MAX && pread(head->fd, to, size, (off_t)offset) == (ssize_t)size;
+}
+
+/* Its file, as `p` has it of another program where it is the same one; NULL: there is none. */
+static void set_loader(const char *name, struct arena *arena, struct program_fact *p)
+{
+	struct path_info at;
+	struct err ignored;
+
+	if (p->loader_name == NULL || !str_eq(p->loader_name, name)) {
+		p->loader_name = arena_strdup(arena, name);
+		p->loader_file =
+			resolve_path(name, arena, &at, &ignored) && at.exists ? at.real : NULL;
+	}
+	p->loader = p->loader_file;
+}
+
+/* PT_INTERP of a 32- or 64-bit ELF file of this byte order. */
+static void elf_loader(const struct head *file, struct arena *arena, struct program_fact *program)
+{
+	const unsigned char *head = file->data;
+	size_t len = file->len;
 	uint64_t phoff;
 	uint16_t phnum;
 	uint16_t phentsize;
@@ -36,10 +70,10 @@ static const char *elf_loader(int fd, const unsigned char *head, size_t len, str
 		phnum = h.e_phnum;
 		phentsize = h.e_phentsize;
 	} else {
-		return NULL;
+		return;
 	}
 	if (phentsize != (wide ? sizeof(Elf64_Phdr) : sizeof(Elf32_Phdr)) || phoff > INT32_MAX) {
-		return NULL;
+		return;
 	}
 	/* PT_INTERP is among the first entries: it must come before any PT_LOAD (gABI). */
 	for (uint16_t i = 0; i < phnum && i < 64; i++) {
@@ -47,24 +81,20 @@ static const char *elf_loader(int fd, const unsigned char *head, size_t len, str
 		Elf32_Phdr p32;
 		void *p = wide ? (void *)&p64 : (void *)&p32;
 
-		if (pread(fd, p, phentsize, (off_t)(phoff + (uint64_t)i * phentsize)) !=
-		    (ssize_t)phentsize) {
-			return NULL;
+		if (!read_at(file, phoff + (uint64_t)i * phentsize, p, phentsize)) {
+			return;
 		}
 		if ((wide ? p64.p_type : p32.p_type) != PT_INTERP) {
 			continue;
 		}
 		uint64_t size = wide ? p64.p_filesz : p32.p_filesz;
 		uint64_t off = wide ? p64.p_offset : p32.p_offset;
-		if (size < 2 || size > sizeof(name) || off > INT32_MAX ||
-		    pread(fd, name, size, (off_t)off) != (ssize_t)size || name[size - 1] != '\0') {
-			return NULL;
+		if (size >= 2 && size <= sizeof(name) && read_at(file, off, name, size) &&
+		    name[size - 1] == '\0') {
+			set_loader(name, arena, program);
 		}
-		struct path_info at;
-		struct err ignored;
-		return resolve_path(name, arena, &at, &ignored) && at.exists ? at.real : NULL;
+		return;
 	}
-	return NULL;
 }
 
 static const char *find_on_path(const char *name, const struct machine *machine,
@@ -113,17 +143,21 @@ static void script_interpreter(char *head, const struct machine *machine, struct
 /* Looks at the file for its loader or interpreter. */
 static void read_head(const struct machine *machine, struct arena *arena, struct program_fact *p)
 {
-	unsigned char head[HEAD_BYTES + 1] = {0};
+	struct head head;
 	auto_close int fd = open(p->at.real, O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK);
+	ssize_t n = fd < 0 ? -1 : pread(fd, head.data, HEAD_BYTES, 0);
 
-	if (fd < 0) {
+	if (n <= 2) {
 		return;
 	}
-	ssize_t n = pread(fd, head, HEAD_BYTES, 0);
-	if (n > EI_CLASS && memcmp(head, ELFMAG, SELFMAG) == 0) {
-		p->loader = elf_loader(fd, head, (size_t)n, arena);
-	} else if (n > 2 && head[0] == '#' && head[1] == '!') {
-		script_interpreter((char *)head, machine, arena, p);
+	head.fd = fd;
+	head.len = (size_t)n;
+	head.data[n] = '\0';
+	if (n > EI_CLASS && memcmp(head.data, ELFMAG, SELFMAG) == 0) {
+		elf_loader(&head, arena, p);
+	} else if (head.data[0] == '#' && head.data[1] == '!') {
+		head.data[n < SCRIPT_BYTES ? n : SCRIPT_BYTES] = '\0';
+		script_interpreter((char *)head.data, machine, arena, p);
 	}
 }
 
@@ -145,7 +179,9 @@ static bool try_program(const char *path, const struct machine *machine, struct 
 void program_look_up(const char *name_or_path, const struct machine *machine, struct arena *arena,
 		     struct program_fact *ret_program)
 {
-	struct program_fact p = {.item = ret_program->item};
+	struct program_fact p = {.item = ret_program->item,
+				 .loader_name = ret_program->loader_name,
+				 .loader_file = ret_program->loader_file};
 	struct err ignored;
 
 	if (strchr(name_or_path, '/') != NULL) {
