@@ -30,6 +30,13 @@ names = ["uname"]
 [browser]
 hosts = ["example.com"]
 """
+READING = """\
+name = "reading"
+[files]
+read = ["proj"]
+[commands]
+allow = ["*"]
+"""
 PROGRAMS = ["sh", "bash", "true", "cat", "ls", "cp", "mv", "rm", "mkdir", "sed", "grep", "awk",
             "git", "make", "gcc", "as", "ld", "python3", "env", "sleep"]
 
@@ -39,7 +46,7 @@ def write_specs(folder, env):
     (folder / "proj/secret").write_text("x")
     listed = SPEC.format(", ".join(f'"{p}"' for p in PROGRAMS))
     for name, text in (("listed", listed), ("any", SPEC.format('"*"')),
-                       ("network", listed + NETWORK), ("every", listed + NETWORK + OUTSIDE)):
+                       ("reading", READING), ("network", listed + NETWORK), ("every", listed + NETWORK + OUTSIDE)):
         (folder / f"{name}.toml").write_text(text)
     subprocess.run([str(LNK), "sandbox", "tool", "add", "uname", "--any"], env=env, check=True,
                    capture_output=True)
