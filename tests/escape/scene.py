@@ -11,7 +11,7 @@ import tempfile
 import termios
 import threading
 
-from conftest import Result
+from conftest import Result, wait_until
 
 HERE = pathlib.Path(__file__).resolve().parent
 # Said on standard error by what runs in the sandbox, before the attack: that it ran at all.
@@ -117,9 +117,11 @@ class Scene:
         browser = self.user_script("the-browser", f'echo "$1" >>{self.dir}/pages\n')
         self.box.env.update(BROWSER=str(browser), LNK_ASKPASS=str(self.user_script("ask", "true\n")))
 
-    def pages_opened(self):
+    def page_opened(self, part):
+        """Whether the user's browser was given an address with this in it. It is started aside, and
+        may come after the run's end."""
         pages = self.dir / "pages"
-        return pages.read_text().splitlines() if pages.exists() else []
+        return wait_until(lambda: pages.exists() and part in pages.read_text(), 3)
 
     def server(self, name):
         return Server(name)

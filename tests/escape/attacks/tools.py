@@ -22,4 +22,4 @@ def _(scene):
 def _(scene):
     """Has the user's browser open a page of this machine, when the user says yes to everything."""
     yield sh('"$BROWSER" http://127.0.0.1:631/admin; true')
-    return any("127.0.0.1" in page for page in scene.pages_opened())
+    return scene.page_opened("127.0.0.1")
